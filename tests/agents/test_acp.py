@@ -36,6 +36,7 @@ OPTIONS = [
     {"optionId": "once", "name": "Once", "kind": "allow_once"},
     {"optionId": "no", "name": "No", "kind": "reject_once"},
 ]
+CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
 def agent(name: str = "acp:opencode", request: Request | None = None, **answers: Any) -> AcpAgent:
@@ -473,8 +474,10 @@ def test_what_comes_after_the_end_of_a_turn_is_of_no_turn() -> None:
     answer = ended(first)
     first.update("agent_message_chunk", content={"type": "text", "text": "<promise>COMPLETE</promise>"})
     first.say({"id": 7, "method": "session/request_permission", "params": {"options": OPTIONS}})
-    assert (first.conversation.finish(0, "", NOW), first.conversation.outgoing()) == (answer, b"")
+    assert first.conversation.finish(0, "", NOW) == answer
     told = next_agent(first)
+    refused, prompt = told.written
+    assert (refused["id"], refused["result"], prompt["method"]) == (7, CANCELLED, "session/prompt")
     told.say({"id": "session/prompt/2", "result": {"stopReason": "end_turn"}})
     assert told.conversation.finish(0, "", NOW).text == ""
 
@@ -523,3 +526,66 @@ def test_qwen_counts_each_request_and_has_its_own_folder(play: Play) -> None:
     assert "127.0.0.1:99" in needs.hosts
     steering = [file.path for file in find("acp:qwen").settings_files({"HOME": "/home/ada"})]
     assert steering == [file.path for file in needs.read_only]
+
+
+def test_a_turn_that_was_cancelled_is_permitted_nothing_more() -> None:
+    told = asked(request=Request("Do it.", permissions=Permissions.WORK, folder="/work"))
+    told.conversation.interrupt()
+    call = {"toolCallId": "t1", "kind": "execute"}
+    told.say({"id": 7, "method": "session/request_permission", "params": {"toolCall": call, "options": OPTIONS}})
+    cancel, answer = told.answer_all().written[-2:]
+    assert (cancel["method"], answer["id"], answer["result"]) == ("session/cancel", 7, CANCELLED)
+
+
+def test_a_second_answer_to_an_earlier_request_changes_nothing() -> None:
+    told = asked()
+    told.update("agent_message_chunk", content={"type": "text", "text": "Done."})
+    for _ in range(3):
+        told.say({"id": "initialize", "result": {"protocolVersion": 9}})
+        told.say({"id": "session/new", "result": {"sessionId": "another"}})
+        told.say({"id": "session/new", "error": {"code": -32603, "message": "no"}})
+    assert told.answer_all().methods.count("session/new") == 1
+    answer = ended(told)
+    assert (answer.text, answer.session_id, answer.failure) == ("Done.", "opened", None)
+
+
+def test_the_session_is_not_open_before_its_mode_is_set() -> None:
+    """Until then the program has little time: it may hang at this step too."""
+    told = agent("acp:gemini", Request("Do it.", permissions=Permissions.READ, folder="/work"))
+    talk = told.conversation
+    for name, result in (("initialize", {"protocolVersion": 1}), ("session/new", OPENED)):
+        told.say({"id": name, "result": result})
+    assert b"session/set_mode" in talk.outgoing()
+    assert not talk.is_open
+    told.say({"id": "session/set_mode", "result": {}})
+    assert talk.is_open
+
+
+@pytest.mark.parametrize("request_id", ["x" * 2_000, {"a": 1}, [1], 1.5])
+def test_a_request_whose_id_cannot_be_sent_back_ends_the_turn(request_id: object) -> None:
+    told = asked()
+    told.say({"id": request_id, "method": "fs/read_text_file", "params": {}})
+    failure = told.conversation.finish(0, "", NOW).failure
+    assert failure is not None
+    assert (failure.kind, told.conversation.outgoing()) == (FailureKind.MALFORMED, b"")
+
+
+def test_names_of_any_length_are_neither_kept_nor_sent_back() -> None:
+    greeting = {"protocolVersion": 1, "agentInfo": {"name": "a", "version": "9" * 100_000}}
+    told = asked(initialize=greeting)
+    told.say({"id": 1, "method": "x" * 100_000, "params": {}})
+    assert len(told.conversation.outgoing()) < 10_000
+    call = {"toolCallId": "t" * 100_000, "kind": "k" * 100_000}
+    request = Request("Do it.", permissions=Permissions.READ, folder="/work")
+    strict = asked(request=request)
+    strict.say({"id": 7, "method": "session/request_permission", "params": {"toolCall": call, "options": OPTIONS}})
+    assert len(repr((ended(told), ended(strict)))) < 20_000
+    unnamed = agent(new={"sessionId": "s" * 100_000}).answer_all().conversation.finish(0, "", NOW)
+    assert (unnamed.session_id, unnamed.failure and unnamed.failure.kind) == (None, FailureKind.MALFORMED)
+
+
+def test_a_tool_without_an_id_lends_its_kind_to_no_other() -> None:
+    told = asked(request=Request("Do it.", permissions=Permissions.EDIT, folder="/work"))
+    for call, chosen in (({"kind": "read"}, "once"), ({}, "no")):
+        told.say({"id": 7, "method": "session/request_permission", "params": {"toolCall": call, "options": OPTIONS}})
+        assert told.answer_all().written[-1]["result"]["outcome"]["optionId"] == chosen

@@ -186,3 +186,26 @@ def test_what_an_earlier_run_of_the_session_used_is_not_counted_when_it_is_repea
     (seen,) = talk.feed(json.dumps(used(7, 5007)).encode())
     assert isinstance(seen, Used)
     assert seen.usage.tokens == 7
+
+
+def test_the_session_is_not_open_before_it_has_its_goal() -> None:
+    talk = opened()
+    assert not talk.is_open, "it may hang at this step too"
+    assert told(talk, {"id": "thread/goal/set", "result": {}}).is_open
+
+
+def test_requests_of_the_program_are_bounded_in_number_and_size() -> None:
+    talk = told(
+        opened(), {"id": "initialize", "result": {}}, {"id": "thread/start", "result": {"thread": {"id": "t2"}}}
+    )
+    assert [message["method"] for message in sent(talk)] == [
+        "initialize",
+        "initialized",
+        "thread/start",
+        "thread/goal/set",
+    ], "a second answer changes nothing"
+    for request_id in ("x" * 5_000, *range(2_000)):
+        told(talk, {"id": request_id, "method": "item/commandExecution/requestApproval", "params": {}})
+    assert len(talk.outgoing()) < 200_000
+    failure = talk.finish(0, "", NOW).failure
+    assert (talk.has_ended, failure and failure.kind) == (True, FailureKind.MALFORMED)

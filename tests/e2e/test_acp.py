@@ -238,6 +238,51 @@ def test_cancel_pauses_and_the_next_prompt_goes_on(cli: CommandLine) -> None:
     assert (shown["outcome"], len(cli.loops)) == ("verified", 1)
 
 
+def test_a_cancel_that_comes_with_its_prompt_is_obeyed(cli: CommandLine) -> None:
+    """Both are sent before the loop exists."""
+    cli.project({"hang": True}, checks=[CHECK])
+
+    async def play(editor: Connected) -> None:
+        await editor.begin()
+        for _ in range(3):
+            asked = asyncio.create_task(editor.ask("Write work.txt"))
+            await asyncio.sleep(0)
+            await editor.conn.cancel(session_id=editor.session)
+            assert await asked == "cancelled"
+            assert (await asyncio.to_thread(cli.shown))["status"] == "paused"
+
+    played(cli, play)
+
+
+def test_two_prompts_at_once_are_one_loop(cli: CommandLine) -> None:
+    """The second one is a message to the loop of the first, and the session keeps that loop."""
+    cli.project({"sleep": 0.5}, WORKS, checks=[CHECK])
+
+    async def play(editor: Connected) -> None:
+        await editor.begin()
+        both = await asyncio.gather(editor.ask("Write work.txt"), editor.ask("Mind the tests."))
+        assert set(both) == {"end_turn"}
+
+    played(cli, play)
+    (loop,) = cli.loops
+    assert loop["outcome"] == "verified"
+
+
+def test_an_editor_that_reads_nothing_is_left_when_it_closes_its_side(cli: CommandLine) -> None:
+    with subprocess.Popen(
+        COMMAND, env=cli.environment, cwd=cli.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        asked = {"jsonrpc": "2.0", "method": "x" * 10_000}
+        for number in range(50):
+            process.stdin.write(json.dumps({**asked, "id": number}).encode() + b"\n")
+        process.stdin.close()
+        try:
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
 def test_a_session_is_found_again_after_the_process_was_killed(cli: CommandLine) -> None:
     cli.project({"sleep": 2.0, **WORKS}, checks=[CHECK])
     sessions: list[str] = []
@@ -309,6 +354,11 @@ HOSTILE = (
     b'{"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": {"sessionId": "x", "prompt": []}}\n',
     b'{"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "../.."}}\n',
     b'{"jsonrpc": "2.0", "id": 4, "result": {}}\n',
+    b'{"jsonrpc": "2.0", "id": {}, "result": {}}\n',
+    b'{"jsonrpc": "2.0", "id": [1], "error": {}}\n',
+    b'{"jsonrpc": "2.0", "id": 0, "error": "text"}\n',
+    b'{"jsonrpc": "2.0", "id": [], "method": "initialize"}\n',
+    b'{"jsonrpc": "2.0", "id": null, "method": 7}\n',
     b'{"a": "' + b"x" * 3_000_000 + b'"}\n',
 )
 

@@ -137,6 +137,17 @@ def test_without_the_setting_an_agent_starts_no_loop(project: CommandLine) -> No
     assert said.strip().endswith("False")
 
 
+def test_what_the_running_turn_has_used_is_not_left_for_a_child(project: CommandLine) -> None:
+    """The turn has taken more than a second of the minute when its agent asks for nearly all of it."""
+    body = (
+        'time.sleep(1.2)\nnote("said", child("start", "x", "--minutes", "0.985"))\n'
+        'open("piece.txt", "w").write("x")\ndone()\n'
+    )
+    assert project.run("run", "--children", "1", "--max-minutes", "1", *arguments(project, body)).code == 0
+    assert "are left for another loop" in (project.home / "said").read_text()
+    assert len(project.loops) == 1
+
+
 SLOW = """
 if "PIECE" in prompt:
     note("turns", "child")

@@ -240,8 +240,10 @@ def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> N
             assert "There is no loop" in await refusal(client, "show", loop=name)
         assert "Nothing to approve" in await refusal(client, "approve", loop=loop_id, paths=[])
         assert "task" in await refusal(client, "start", task="  ")
-        for given in ({"agent": "os:path"}, {"mode": "os:path"}):
-            assert "would import a module" in await refusal(client, "start", task="x", **given)
+        for given in ({"agent": "os:path"}, {"mode": "os:path"}, {"agent": "acp:touch x"}, {"mode": "acp:kilo"}):
+            assert "hint: give the name of an agent or a mode" in await refusal(client, "start", task="x", **given)
+        assert "kilo" in (missing := await refusal(client, "start", task="x", agent="acp:kilo"))
+        assert "is not on PATH" in missing, "one that is known by its name may be chosen"
         assert "seconds" in await refusal(client, "wait", loop=loop_id, seconds=1e9)
         with pytest.raises(MCPError, match="no receipt"):
             await client.read_resource(f"loop://{loop_id}/receipt")
@@ -280,6 +282,9 @@ def test_an_agent_inside_a_loop_steers_nothing(cli: CommandLine) -> None:
     assert len(cli.loops) == 2
 
 
+COMMAND = (sys.executable, "-P", "-m", "untildone", "mcp")
+MOST_MEMORY = 600_000
+"""Kilobytes of address space: ten times the longest message are more."""
 HOSTILE = (
     b"\xff\xfe not text\n",
     b"{\n",
@@ -291,17 +296,17 @@ HOSTILE = (
     b'{"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "show", "arguments": "x"}}\n',
     b'{"jsonrpc": "2.0", "id": 4, "result": {}}\n',
     b'{"jsonrpc": "1.0", "id": 5, "method": "initialize"}\n',
-    b'{"a": "' + b"x" * 3_000_000 + b'"}\n',
+    b'{"a": "' + b"x" * 40_000_000 + b'"}\n',
     b"\n\n\0\n",
 )
 
 
 def test_malformed_huge_and_out_of_order_messages_end_nothing(cli: CommandLine) -> None:
-    """After all of them, the server still answers, writes nothing but messages, and ends when its input does."""
+    """After all of them, the server still answers, in little memory, writes nothing but messages, and ends when its input does."""
     first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     begin = json.dumps({"jsonrpc": "2.0", "id": 99, "method": "initialize", "params": first}).encode() + b"\n"
     ended = subprocess.run(
-        [sys.executable, "-P", "-m", "untildone", "mcp"],
+        ["sh", "-c", 'ulimit -v "$1"; shift; exec "$@"', "sh", str(MOST_MEMORY), *COMMAND],
         input=b"".join(HOSTILE) + begin,
         env=cli.environment,
         cwd=cli.workspace,
@@ -312,6 +317,24 @@ def test_malformed_huge_and_out_of_order_messages_end_nothing(cli: CommandLine) 
     assert any(message.get("id") == 99 and "result" in message for message in messages), ended.stderr[-2000:]
     assert ended.returncode == 0
     assert b"Traceback" not in ended.stderr
+
+
+@pytest.mark.slow
+def test_a_client_that_reads_nothing_is_left_when_it_closes_its_side(cli: CommandLine) -> None:
+    first = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked = [("initialize", first), *(("tools/list", {}) for _ in range(40))]
+    with subprocess.Popen(
+        COMMAND, env=cli.environment, cwd=cli.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        for number, (method, given) in enumerate(asked):
+            message = {"jsonrpc": "2.0", "id": number, "method": method, "params": given}
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.close()
+        try:
+            assert process.wait(2 * PATIENCE) == 0
+        finally:
+            process.kill()
 
 
 def test_without_the_package_it_says_which_extra(cli: CommandLine) -> None:

@@ -14,6 +14,7 @@ from untildone.core.events import (
     Event,
     LoopCreated,
     PauseRequested,
+    RetryRequested,
     StartRequested,
     StopRequested,
     TurnEnded,
@@ -111,14 +112,38 @@ def test_a_child_that_ends_after_its_parent_reports_what_it_used_all_the_way_up(
     assert all(child.ended for loop in loops for child in loop.children)
 
 
-def test_what_a_deleted_child_used_still_counts(tmp_path: Path) -> None:
+def test_a_child_that_was_tried_again_rests_with_its_parent_and_is_counted(tmp_path: Path) -> None:
+    """A runner has the parent meanwhile, so the child cannot write into its journal itself."""
     store = family(tmp_path)
-    below.settle(store, "loop-c")
+    below.tell_to_rest(store, "loop-b", Outcome.STOPPED)
+    assert store.load("loop-a").children[0].ended
+    with leased(store, "loop-a", Host.TERMINAL) as stepper:
+        with closing(store.open("loop-b")) as journal:
+            journal.append(RetryRequested(), StartRequested())
+            journal.append(TurnStarted(Role.WORKER, 2, 1, "worker", SessionUse.NEW, "Go on."))
+        order(store, PauseRequested(Urgency.NOW, Outcome.PAUSED))
+        stepper.settle()
+    parent, child = store.load("loop-a"), store.load("loop-b")
+    assert (parent.status, child.status) == (Status.PAUSED, Status.PAUSED)
+    assert parent.total_spend.iterations == parent.spend.iterations + child.total_spend.iterations
+    assert not parent.children[0].ended, "it has its share again"
+
+
+def test_what_a_deleted_child_had_used_stays_used(tmp_path: Path) -> None:
+    store = family(tmp_path)
     order(store, PauseRequested(Urgency.NOW, Outcome.PAUSED))
     settled(store, 100)
-    assert store.load("loop-a").total_spend.iterations == 3
     store.delete("loop-b")
     order(store, StopRequested(Urgency.NOW))
     settled(store, 100)
-    loop = store.load("loop-a")
-    assert (loop.total_spend.iterations, loop.own_budget.iterations) == (3, 7)
+    assert [(child.ended, child.spend.iterations) for child in store.load("loop-a").children] == [(True, 2), (True, 0)]
+
+
+def test_a_damaged_child_keeps_no_parent_from_ending(tmp_path: Path) -> None:
+    store = family(tmp_path)
+    for path in (tmp_path / ".loop").rglob("*"):
+        if path.is_file() and "loop-b" in str(path):
+            path.write_bytes(b"nonsense")
+    order(store, StopRequested(Urgency.NOW))
+    settled(store, 100)
+    assert store.load("loop-a").status is Status.FAILED

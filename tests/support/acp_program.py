@@ -9,7 +9,7 @@ asks      asks for permission to run a command, and does it if it may: it touche
 forgets   cannot open an earlier session
 late      prints `ALL IS DONE` after its answer to a prompt, in the same write
 signs     writes its process id into `program.pid`
-A notification `chatter` makes it print a long line; `flood` makes it print errors without end.
+A notification `chatter` makes it print a long line, `half` one that it does not end; `flood` makes it print errors without end.
 A name that ends in `-later` holds from the second prompt of the process on.
 The answer to a prompt is `<promise>COMPLETE</promise>` if the prompt asks for it, and the number of prompts in this process.
 """
@@ -99,8 +99,8 @@ def main() -> None:
             case "session/load":
                 update(request["params"]["sessionId"], "agent_message_chunk", content={"type": "text", "text": "old"})
                 send(id=request["id"], result={})
-            case "chatter":
-                print("x" * 2000, flush=True)
+            case "chatter" | "half" as word:
+                print("x" * 2000, end="\n" if word == "chatter" else "", flush=True)
             case "flood":
                 while True:
                     sys.stderr.write("x" * 65536)

@@ -172,3 +172,12 @@ def test_one_that_lingers_between_turns_is_ended_with_its_group(tmp_path: Path) 
     _, program, _ = opened(tmp_path, "lingers")
     assert program.end().exit_code == 0
     assert program.child.returncode == -signal.SIGKILL
+
+
+def test_one_in_the_middle_of_a_line_takes_no_next_turn(tmp_path: Path) -> None:
+    _, program, _ = opened(tmp_path)
+    program.pipes.send(b'{"method": "half"}\n')
+    assert program.child.stdout is not None
+    assert select.select([program.child.stdout], [], [], QUICK)[0]
+    assert program.late() is None
+    program.end()

@@ -26,9 +26,13 @@ class LoopsBelow:
 
     def rest(self, outcome: Outcome) -> None:
         """Stop the children, or pause them. One that another process drives reports itself what it has used."""
+        self._report()
         for child in self._stepper.loop.children:
             if not child.ended:
                 tell_to_rest(self._store, child.loop_id, outcome)
+        self._report()
+
+    def _report(self) -> None:
         if reports := news(self._store, self._stepper.loop):
             self._stepper.write(*reports)
 
@@ -69,21 +73,21 @@ def settle(store: Store, loop_id: str) -> Loop:
 
 
 def news(store: Store, loop: Loop) -> tuple[ChildSpent, ...]:
-    """What the children of a loop have used, as far as its journal does not say so."""
-    reports = [(child, _report(store, child)) for child in loop.children if not child.ended]
-    return tuple(each for child, each in reports if each and (each.spend, each.ended) != (child.spend, child.ended))
+    """What the children of a loop have used, as far as its journal does not say so. One that had ended may have been tried again."""
+    reports = ((child, report_of(store, child)) for child in loop.children)
+    return tuple(each for child, each in reports if (each.spend, each.ended) != (child.spend, child.ended))
 
 
-def _report(store: Store, known: Child) -> ChildSpent | None:
-    """What a child has used. One that does not exist has used what its parent knows of: it was deleted, or its parent's runner died
-    before it was created. None: it cannot be read, and keeps its share."""
+def report_of(store: Store, child: Child) -> ChildSpent:
+    """What a child has used. One that does not exist has ended with what is known: its parent's runner died before it was created, or a
+    person deleted it. One that cannot be read keeps its share, and holds up nobody."""
     try:
-        child = store.load(known.loop_id)
+        now = store.load(child.loop_id)
     except LoopNotFound:
-        return ChildSpent(known.loop_id, known.spend, ended=True)
+        return ChildSpent(child.loop_id, child.spend, ended=True)
     except UntilDoneError:
-        return None
-    return ChildSpent(known.loop_id, child.total_spend, child.status.ended)
+        return ChildSpent(child.loop_id, child.spend, child.ended)
+    return ChildSpent(child.loop_id, now.total_spend, now.status.ended)
 
 
 def report_up(store: Store, loop: Loop) -> None:

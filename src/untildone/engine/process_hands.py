@@ -35,7 +35,7 @@ from untildone.core.events import (
 )
 from untildone.core.kinds import Host, Interruption, Source
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, GateResult, Outcome, Role, RoomKind, Urgency
+from untildone.core.model import AgentChoice, GateResult, Outcome, Role, RoomKind, Urgency, Usage
 from untildone.core.plugins.agent_io import Request
 from untildone.core.plugins.gate import Gate
 from untildone.core.protection.sandbox import HostAsked
@@ -103,6 +103,8 @@ class ProcessHands:
         """Profiles of which the person knows that nobody knows their prices."""
         self.refused: dict[Role, tuple[str, ...]] = {}
         """What boxes refused in the last turn of a role; the agent is told with its next prompt."""
+        self.used_in_turn = Usage()
+        """What the running agent has used so far, as far as it has reported that."""
         self.standby = Standby(self._after_standby)
         """The program of the worker between two turns."""
         self.loops_socket = ""

@@ -589,7 +589,7 @@ def _leased(
             orders=orders,
             inherits=lambda stepper, start: _inherits_of(store, stepper, start),
         )
-        if any(not child.ended for child in stepper.loop.children):
+        if stepper.loop.children:
             from untildone.engine.below import LoopsBelow
 
             stepper.below = LoopsBelow(store, stepper)

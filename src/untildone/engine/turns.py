@@ -115,6 +115,7 @@ class Turn:
         """What of that is in the journal."""
         self._began = self._note_from = 0.0
         """When the program was started, and from when on the journal may have more of what it uses."""
+        hands.used_in_turn = Usage()
         self._side: SideReader | None = None
         """The reader of the running agent, if the agent reports beside its output what each message used, and that is read."""
         self._side_files = SideFiles(())
@@ -293,10 +294,14 @@ class Turn:
         events = self._side.feed_side(line) if self._side else None
         for event in events or ():
             if isinstance(event, Used):
-                self._used, self._is_metered = event, True
+                self._is_metered = True
+                self._take_used(event)
             else:
                 self.hands.observer.agent(event, self.loop)
         return events is not None
+
+    def _take_used(self, event: Used) -> None:
+        self._used, self.hands.used_in_turn = event, event.usage
 
     def _look_for_refusals(self, output: bytes) -> None:
         if self._refusals is not None and (sentence := self._refusals.take(output)):
@@ -305,7 +310,7 @@ class Turn:
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
         if isinstance(event, Used):
-            self._used = event
+            self._take_used(event)
             return
         if isinstance(event, SessionKnown):
             known = self.loop.session_of(role, profile)

@@ -38,7 +38,7 @@ class Pipes:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe.fileno(), selectors.EVENT_READ, stream)
         self._exit_handle = self._watch_exit()
-        self._unwritten = memoryview(stdin or b"")
+        self._unwritten = bytearray(stdin or b"")
         self._keep_input_open = keep_input_open
         self._input_registered = False
         self._start_input()
@@ -74,7 +74,7 @@ class Pipes:
         pipe = self._child.stdin
         if not content or pipe is None or pipe.closed:
             return
-        self._unwritten = memoryview(bytes(self._unwritten) + content)
+        self._unwritten += content
         self._write()
         self._watch_input()
 
@@ -83,7 +83,7 @@ class Pipes:
         pipe = self._child.stdin
         if pipe is None or pipe.closed:
             return
-        self._unwritten = self._unwritten[:0]
+        self._unwritten.clear()
         self._watch_input()
         pipe.close()
 
@@ -153,10 +153,10 @@ class Pipes:
         pipe = self._child.stdin
         assert pipe is not None
         try:
-            self._unwritten = self._unwritten[os.write(pipe.fileno(), self._unwritten[:CHUNK]) :]
+            del self._unwritten[: os.write(pipe.fileno(), self._unwritten[:CHUNK])]
         except BlockingIOError:
             return
         except OSError:
-            self._unwritten = self._unwritten[:0]
+            self._unwritten.clear()
         if not self._unwritten and not self._keep_input_open:
             self.close_input()

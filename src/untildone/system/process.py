@@ -39,8 +39,9 @@ OPEN_WITHIN = 120.0
 """Seconds that a program has to open its session in a conversation."""
 TERM_GRACE = 1.5
 """Seconds that a process tree has to end after SIGTERM before it is killed."""
-MOST_LATE = 1 << 20
-"""Bytes that a program may print between two conversations, errors too. One that prints more is not used any longer."""
+MOST_LATE = 1 << 15
+"""Bytes that a program may print between two conversations, errors too. One that prints more is not used any longer: it may print without
+end, and never read the next prompt. Half of what a pipe holds, so that one that is not read meanwhile is noticed."""
 STDERR_TAIL = 16 * 1024
 """Bytes of standard error that are kept."""
 
@@ -153,14 +154,16 @@ class Open:
     pipes: Pipes
 
     def late(self) -> tuple[bytes, ...] | None:
-        """The lines that it has printed since its conversation ended; None: it has ended, or it prints too much."""
+        """The lines that it has printed since its conversation ended; None: it has ended, or it prints too much, or it is in the middle
+        of a line, whose end would be read in the next conversation."""
         printed, size = bytearray(), 0
         while chunks := self.pipes.wait(0.0):
             printed += b"".join(chunk for stream, chunk in chunks if stream is Stream.OUTPUT)
             size += sum(len(chunk) for _, chunk in chunks)
             if size > MOST_LATE:
                 return None
-        return None if self.pipes.exited or self.pipes.all_read else tuple(bytes(printed).splitlines())
+        is_whole = not printed or printed.endswith(b"\n")
+        return None if self.pipes.exited or self.pipes.all_read or not is_whole else tuple(bytes(printed).splitlines())
 
     def end(self) -> Ended:
         """Let it leave: its input is closed, and its process group is ended if it does not leave in time. The exit code is 0, unless it

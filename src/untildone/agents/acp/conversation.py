@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from untildone.agents._conversing import JsonConversation
 from untildone.agents._lines import (
@@ -31,6 +31,8 @@ from untildone.core.values.value import dataclass
 MOST_DENIALS = 100
 MOST_REQUESTS = 10_000
 """Requests of the program in one turn. One that sends more, and perhaps reads no answer, is ended."""
+LONGEST_NAME = 1000
+"""Characters of an id or a version. An id is sent back, and both are kept."""
 _ERROR_TEXT = re.compile(r"\s*(?:API )?Error: |\s*exceeded retry limit, last status")
 """How an answer begins in which a program reports an error of its model, as if the model had said it."""
 _LONGEST_ERROR = 2000
@@ -53,8 +55,11 @@ class Past:
 
 
 class AcpConversation(JsonConversation):
-    def __init__(self, program: Program, request: Request, past: Past | None = None) -> None:
-        """`past`: that of the process, whose session goes on; None: the process begins with this turn."""
+    def __init__(
+        self, program: Program, request: Request, past: Past | None = None, unanswered: Sequence[bytes] = ()
+    ) -> None:
+        """`past`: that of the process, whose session goes on; None: the process begins with this turn. `unanswered` are answers to
+        what the process has asked since its last turn."""
         self._program, self._request = program, request
         self._turn = past.turns + 1 if past else 1
         self._prompt_id = f"{messages.PROMPT}/{self._turn}" if past else messages.PROMPT
@@ -65,7 +70,7 @@ class AcpConversation(JsonConversation):
         self._settings: list[bytes] = []
         """Requests that follow the opening of the session, before the prompt."""
         self._session = ""
-        self._is_greeted = self._is_open = self._has_ended = self._prompted = False
+        self._is_greeted = self._is_open = self._has_ended = self._prompted = self._is_interrupted = False
         self._result: Object | None = None
         """The answer to the prompt; None: there is none."""
         self._error: tuple[str, Object] | None = None
@@ -80,6 +85,7 @@ class AcpConversation(JsonConversation):
             self._session, self._version, self._updates.cost = past.session, past.version, past.cost
             self._is_greeted = self._is_open = True
             self._out.clear()
+            self._out.extend(unanswered)
             self._go_on()
 
     def next_turn(self, request: Request) -> AcpConversation | None:
@@ -87,7 +93,7 @@ class AcpConversation(JsonConversation):
         if use is not SessionUse.RESUME or session_id != self._session or self._result is None:
             return None
         past = Past(self._turn, self._session, self._version, self._updates.cost, self._tokens_so_far())
-        return AcpConversation(self._program, request, past)
+        return AcpConversation(self._program, request, past, tuple(self._out))
 
     @property
     def session(self) -> str:
@@ -95,13 +101,15 @@ class AcpConversation(JsonConversation):
 
     @property
     def is_open(self) -> bool:
-        return self._is_open
+        """Whether the session is open and set up, so that the program has its prompt."""
+        return self._prompted
 
     @property
     def has_ended(self) -> bool:
         return self._has_ended
 
     def interrupt(self) -> None:
+        self._is_interrupted = True
         if self._prompted:
             self._out.append(messages.notification(messages.CANCEL, {"sessionId": self._session}))
         else:
@@ -114,11 +122,9 @@ class AcpConversation(JsonConversation):
         method, request_id = text_field(fields, "method"), field(fields, "id")
         if method == messages.UPDATE:
             yield from self._take_update(object_field(fields, "params", "update"))
-        elif self._has_ended:
-            return
         elif method and "id" in fields:
             yield from self._answer(method, request_id, object_field(fields, "params"))
-        elif not method and isinstance(request_id, str):
+        elif not method and isinstance(request_id, str) and not self._has_ended:
             yield from self._take_response(request_id, fields)
 
     def _take_update(self, update: Object) -> Iterator[AgentEvent]:
@@ -130,13 +136,18 @@ class AcpConversation(JsonConversation):
             yield from self._updates.take(update)
 
     def _answer(self, method: str, request_id: object, params: Object) -> Iterator[AgentEvent]:
-        """Answer a request of the program. Nothing but permission can be asked for."""
+        """Answer a request of the program. Nothing but permission can be asked for, and none is given after the end of the turn or
+        after it was told to end it."""
         self._requests += 1
-        if self._requests > MOST_REQUESTS:
-            self._fail(FailureKind.MALFORMED, f"{self._name} sent more than {MOST_REQUESTS} requests in one turn")
+        if problem := self._why_unanswerable(request_id):
+            if not self._has_ended:
+                self._fail(FailureKind.MALFORMED, problem)
             return
         if method != messages.PERMISSION:
-            self._out.append(messages.unknown_method(request_id, method))
+            self._out.append(messages.unknown_method(request_id, method[:LONGEST_NAME]))
+            return
+        if self._has_ended or self._is_interrupted:
+            self._out.append(messages.chosen(request_id, None))
             return
         call = object_field(params, "toolCall")
         yield from self._updates.flush()
@@ -148,6 +159,13 @@ class AcpConversation(JsonConversation):
         if not granted:
             yield from self._deny(f"{self._updates.kind(call)}: {summary(call)}")
 
+    def _why_unanswerable(self, request_id: object) -> str:
+        """Why a request gets no answer, and ends the turn; empty: it gets one."""
+        if self._requests > MOST_REQUESTS:
+            return f"{self._name} sent more than {MOST_REQUESTS} requests in one turn"
+        is_id = request_id is None or (isinstance(request_id, str | int) and len(str(request_id)) <= LONGEST_NAME)
+        return "" if is_id else f"{self._name} sent a request whose id is no short text and no number"
+
     def _deny(self, what: str) -> Iterator[AgentEvent]:
         if len(self._denials) < MOST_DENIALS:
             self._denials.append(what)
@@ -155,7 +173,7 @@ class AcpConversation(JsonConversation):
 
     def _take_response(self, request_id: str, fields: Object) -> Iterator[AgentEvent]:
         result = object_field(fields, "result")
-        if request_id.startswith(messages.PROMPT) and not self._is_own_prompt(request_id):
+        if not self._is_awaited(request_id):
             return
         if "error" in fields:
             self._take_error(request_id, object_field(fields, "error"))
@@ -169,9 +187,14 @@ class AcpConversation(JsonConversation):
         else:
             self._go_on()
 
-    def _is_own_prompt(self, request_id: str) -> bool:
-        """Whether the prompt of this turn is answered. The output alone does not say which turn of its process it is of."""
-        return request_id == self._prompt_id or not self._is_greeted
+    def _is_awaited(self, request_id: str) -> bool:
+        """Whether an answer is not one more to a request that was answered, or to the prompt of an earlier turn. The output alone,
+        without a greeting, does not say which turn of its process it is of."""
+        if request_id == messages.INITIALIZE:
+            return not self._is_greeted
+        if request_id in messages.OPENING:
+            return self._is_greeted and not self._is_open
+        return not (request_id.startswith(messages.PROMPT) and self._is_greeted and request_id != self._prompt_id)
 
     def _take_error(self, request_id: str, error: Object) -> None:
         self._error, self._has_ended = (request_id, error), True
@@ -181,7 +204,7 @@ class AcpConversation(JsonConversation):
         self._is_greeted = True
         # What it printed before that was no answer.
         self._updates = Updates(marks_messages=self._program.marks_messages)
-        self._version = text_field(result, "agentInfo", "version")
+        self._version = text_field(result, "agentInfo", "version")[:LONGEST_NAME]
         if status_field(result, "protocolVersion") != messages.VERSION:
             spoken = f"version {status_field(result, 'protocolVersion')} of the Agent Client Protocol"
             self._fail(FailureKind.UNAVAILABLE, f"{self._name} speaks {spoken}; untildone speaks {messages.VERSION}")
@@ -209,8 +232,15 @@ class AcpConversation(JsonConversation):
         return messages.LOAD if field(capabilities, "loadSession") is True else None
 
     def _opened(self, method: str, result: Object) -> Iterator[AgentEvent]:
-        self._is_open = True
         self._session = text_field(result, "sessionId") or self._session
+        if len(self._session) > LONGEST_NAME:
+            self._session = ""
+            self._fail(
+                FailureKind.MALFORMED,
+                f"{self._name} opened a session with an id of more than {LONGEST_NAME} characters",
+            )
+            return
+        self._is_open = True
         if self._session:
             yield SessionKnown(self._session)
         if method in (messages.NEW, messages.FORK) and not self._session:

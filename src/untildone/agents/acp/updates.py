@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from untildone.agents._lines import (
     ClosingText,
@@ -20,6 +21,9 @@ from untildone.core.plugins.agent_io import AgentEvent, Notice, Said, Thought, T
 _PLACES = ("cwd", "description")
 """Arguments of a tool that do not say what it does."""
 _ENDS = ("completed", "failed")
+MOST_TOOLS = 1000
+"""Tool calls without an end that are remembered: the newest."""
+_LONGEST_ID, _LONGEST_KIND = 1000, 40
 
 
 class Updates:
@@ -40,7 +44,7 @@ class Updates:
         self._message = ""
         self._tools: dict[str, str] = {}
         """The kinds of the tools at work, by the id of the call."""
-        self._announced: set[str] = set()
+        self._announced: dict[str, None] = {}
         self._step = ""
 
     @property
@@ -114,25 +118,28 @@ class Updates:
             yield from self.announce(call)
         if status in _ENDS:
             self._closing.clear()
-            identity = text_field(call, "toolCallId")
-            self._announced.discard(identity)
+            identity = _identity(call)
+            self._announced.pop(identity, None)
             yield ToolEnded(self._tools.pop(identity, ""), status == "completed", first_line(_outcome(call)))
-        elif text_field(call, "toolCallId"):
+        elif _identity(call):
             self.kind(call)
 
     def announce(self, call: Object) -> Iterator[AgentEvent]:
         """That a tool is used, once for each call."""
         self._closing.clear()
-        identity, kind = text_field(call, "toolCallId"), self.kind(call)
+        identity, kind = _identity(call), self.kind(call)
         if identity not in self._announced:
-            self._announced.add(identity)
+            self._announced[identity] = None
+            _forget_oldest(self._announced)
             yield ToolStarted(kind, summary(call))
 
     def kind(self, call: Object) -> str:
         """The kind of a tool call, by this or an earlier report of it."""
-        identity = text_field(call, "toolCallId")
-        known = text_field(call, "kind") or self._tools.get(identity, "other")
-        self._tools[identity] = known
+        identity = _identity(call)
+        known = text_field(call, "kind")[:_LONGEST_KIND] or self._tools.get(identity, "other")
+        if identity:
+            self._tools[identity] = known
+            _forget_oldest(self._tools)
         return known
 
     def _take_plan(self, update: Object) -> Iterator[AgentEvent]:
@@ -143,6 +150,15 @@ class Updates:
         if step and step != self._step:
             self._step = step
             yield Notice(f"plan, {done} of {len(entries)} done: {first_line(step)}")
+
+
+def _identity(call: Object) -> str:
+    return text_field(call, "toolCallId")[:_LONGEST_ID]
+
+
+def _forget_oldest(calls: dict[str, Any]) -> None:
+    if len(calls) > MOST_TOOLS:
+        del calls[next(iter(calls))]
 
 
 def summary(call: Object) -> str:

@@ -44,6 +44,8 @@ _TOKENS = {
     "cacheWriteInputTokens": "cache_write_input_tokens",
 }
 _LIMITED = "usageLimited"
+MOST_REQUESTS = 1000
+"""Requests of the program in one run, and characters of their ids. None of them is granted, so one that sends more is ended."""
 
 
 def invocation(request: Request) -> Invocation:
@@ -59,14 +61,16 @@ class CodexGoal(JsonConversation):
         self._request, self._reader = request, CodexReader(request)
         self._thread = self._turn = self._goal = ""
         self._turns = 0
-        self._has_ended = False
+        self._requests = 0
+        self._is_greeted = self._is_set = self._has_ended = False
         self._problem: Failure | None = None
         self._all, self._own = Tally(request.prices), Tally(request.prices)
         """What the messages of this run used; and those of its own session: agents that it starts have sessions of their own."""
 
     @property
     def is_open(self) -> bool:
-        return bool(self._thread)
+        """Whether the session is open and has its goal."""
+        return self._is_set
 
     @property
     def has_ended(self) -> bool:
@@ -85,7 +89,7 @@ class CodexGoal(JsonConversation):
     def _take(self, fields: Object) -> Iterator[AgentEvent]:
         method, params = text_field(fields, "method"), object_field(fields, "params")
         if method and "id" in fields:
-            self._out.append(_line({"id": fields["id"], "error": {"code": _UNKNOWN, "message": "not supported"}}))
+            self._refuse(fields["id"])
         elif method:
             yield from self._take_notification(method, params)
         elif "error" in fields and field(fields, "id") == _INTERRUPT:
@@ -97,10 +101,20 @@ class CodexGoal(JsonConversation):
         else:
             yield from self._take_result(field(fields, "id"), object_field(fields, "result"))
 
+    def _refuse(self, request_id: object) -> None:
+        self._requests += 1
+        if self._requests > MOST_REQUESTS or len(str(request_id)) > MOST_REQUESTS:
+            self._fail(FailureKind.MALFORMED, "codex sent too many requests, or one with a very long id")
+        else:
+            self._out.append(_line({"id": request_id, "error": {"code": _UNKNOWN, "message": "not supported"}}))
+
     def _take_result(self, request_id: object, result: Object) -> Iterator[AgentEvent]:
-        if request_id == _INITIALIZE:
+        if request_id == _INITIALIZE and not self._is_greeted:
+            self._is_greeted = True
             self._out += [_line({"method": "initialized"}), self._opening()]
-        elif request_id in _OPENING.values():
+        elif request_id == _GOAL:
+            self._is_set = True
+        elif request_id in _OPENING.values() and not self._thread:
             self._thread = text_field(result, "thread", "id")
             self._reader.model = self._request.model or text_field(result, "model") or None
             yield from self._read({"type": "thread.started", "thread_id": self._thread})
@@ -127,7 +141,7 @@ class CodexGoal(JsonConversation):
             case "thread/goal/updated":
                 self._goal = text_field(params, "goal", "status")
             case "turn/started":
-                self._turn = text_field(params, "turn", "id")
+                self._turn, self._is_set = text_field(params, "turn", "id"), True
             case "turn/completed":
                 yield from self._take_turn(object_field(params, "turn"))
             case "warning" | "error":

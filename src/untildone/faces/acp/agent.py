@@ -33,6 +33,7 @@ from acp.schema import (
     TextResourceContents,
     ToolCallUpdate,
 )
+from pydantic import ValidationError
 
 import untildone
 from untildone import settings
@@ -58,6 +59,8 @@ class UntilDone:
         self._editor: Client | None = None
         self._cancelled: set[str] = set()
         """Sessions whose prompt is to be cancelled."""
+        self._beginning: dict[str, asyncio.Lock] = {}
+        """By session: only one prompt at a time begins a loop, so that the next one is a message to that loop."""
         self._has_forms = False
         """Whether the editor can ask its person for words, in a form."""
 
@@ -93,20 +96,23 @@ class UntilDone:
         return LoadSessionResponse(modes=_modes(session))
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_kwargs: Any) -> SetSessionModeResponse:
-        session = await _in_thread(lambda: editor_sessions.find(session_id))
+        await _in_thread(lambda: editor_sessions.find(session_id))
         if mode_id not in output.mode_names():
             raise RequestError.invalid_params({"modeId": f"there is no mode {mode_id[:40]!r}"})
-        await _in_thread(lambda: editor_sessions.keep(replace(session, mode=mode_id)))
+        async with self._beginning.setdefault(session_id, asyncio.Lock()):
+            await _in_thread(lambda: editor_sessions.keep(replace(editor_sessions.find(session_id), mode=mode_id)))
         return SetSessionModeResponse()
 
     async def prompt(self, session_id: str, prompt: list[Any], **_kwargs: Any) -> PromptResponse:
-        session = await _in_thread(lambda: editor_sessions.find(session_id))
+        # Before anything is awaited: a cancel that comes next is one of this prompt.
+        self._cancelled.discard(session_id)
         text = _text(prompt)
         if not text.strip():
             raise RequestError.invalid_params({"prompt": "there is no text"})
-        self._cancelled.discard(session_id)
+        await _in_thread(lambda: editor_sessions.find(session_id))
         try:
-            loop, known = await self._begin(session, text)
+            async with self._beginning.setdefault(session_id, asyncio.Lock()):
+                session, loop, known = await self._begin(session_id, text)
             if session_id in self._cancelled:  # while the loop began
                 await self.cancel(session_id)
             rested = await self._until_rest(session, loop.loop_id, known)
@@ -118,27 +124,33 @@ class UntilDone:
 
     async def cancel(self, session_id: str, **_kwargs: Any) -> None:
         """Pause the loop of the session, at once."""
-        session = await _in_thread(lambda: editor_sessions.find(session_id))
+        # Before anything is awaited: a prompt that begins a loop meanwhile looks here afterwards.
         self._cancelled.add(session_id)
+        try:
+            session = await _in_thread(lambda: editor_sessions.find(session_id))
+        except RequestError:
+            self._cancelled.discard(session_id)
+            raise
         if session.loops:
             try:
                 await untildone.pause(session.loops[-1], now=True, folder=session.folder)
             except untildone.UntilDoneError:
                 return  # it rests already
 
-    async def _begin(self, session: EditorSession, text: str) -> tuple[untildone.Loop, int]:
-        """The loop that works on a prompt, and the last of its entries that the editor knows."""
+    async def _begin(self, session_id: str, text: str) -> tuple[EditorSession, untildone.Loop, int]:
+        """The session, the loop that works on a prompt, and the last of its entries that the editor knows."""
+        session = await _in_thread(lambda: editor_sessions.find(session_id))
         last = await untildone.show(session.loops[-1], folder=session.folder) if session.loops else None
         if last is not None and not last.status.ended:
             heard = await untildone.say(last, text, folder=session.folder)
             if not heard.goes_on and heard.loop.status is untildone.Status.PAUSED:
                 with suppress(BudgetUsedUp):  # the editor is told that it rests for that
                     await untildone.resume(last, folder=session.folder)
-            return last, last.seq
+            return session, last, last.seq
         loop = await untildone.create(_with_earlier(text, last), folder=session.folder, mode=session.mode)
         await _in_thread(lambda: editor_sessions.keep(session.with_loop(loop.loop_id)))
         await untildone.start(loop, folder=session.folder)
-        return loop, 0
+        return session, loop, 0
 
     async def _until_rest(self, session: EditorSession, loop_id: str, known: int) -> untildone.Loop:
         await self._follow(session.session_id, loop_id, known)
@@ -170,7 +182,7 @@ class UntilDone:
             if question.options:
                 return await _chosen(editor, session_id, f"{loop.loop_id}-{loop.seq}-question", question)
             return await _worded(editor, session_id, question) if self._has_forms else None
-        except RequestError:
+        except (RequestError, ValidationError):
             return None
 
     async def _follow(self, session_id: str, loop_id: str, known: int) -> None:
@@ -179,13 +191,17 @@ class UntilDone:
         live = await _in_thread(lambda: LiveUpdates(Path(folder), loop_id, known))
         try:
             while not await _in_thread(lambda: live.is_over):
-                for update in await _in_thread(live.fresh):
-                    await self._send(session_id, update)
+                await self._send_fresh(session_id, live)
                 await asyncio.sleep(LOOK_EVERY)
-            for update in await _in_thread(live.fresh):
-                await self._send(session_id, update)
+            await self._send_fresh(session_id, live)
         finally:
             await _in_thread(live.close)
+
+    async def _send_fresh(self, session_id: str, live: LiveUpdates) -> None:
+        parts = live.fresh()
+        while (updates := await _in_thread(lambda: next(parts, None))) is not None:
+            for update in updates:
+                await self._send(session_id, update)
 
     async def _replay(self, session: EditorSession, loop_id: str) -> None:
         """Show the editor what happened in a loop, up to now."""

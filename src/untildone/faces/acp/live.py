@@ -30,17 +30,19 @@ class LiveUpdates:
         """Whether the loop rests, and its entries were read."""
         return self._first is None and look.rests(self._store, self._journal.loop)
 
-    def fresh(self) -> tuple[Update, ...]:
-        """What is new since the last call."""
+    def fresh(self) -> Iterator[tuple[Update, ...]]:
+        """What is new since the last call, some at a time: an agent may print more than fits into memory."""
         entries = (*(self._first or ()), *self._journal.catch_up())
         self._first = None
         # Output that led to an entry was printed before the entry was written.
-        return (*self._printed(), *(update for entry in entries for update in self._of(entry)))
+        yield from self._printed()
+        for entry in entries:
+            yield from self._of(entry)
 
-    def _of(self, entry: Entry) -> Iterator[Update]:
+    def _of(self, entry: Entry) -> Iterator[tuple[Update, ...]]:
         if isinstance(entry.event, TurnStarted):
             yield from self._printed()
-        yield from self._updates.of(entry)
+        yield self._updates.of(entry)
         loop = self._updates.loop
         if isinstance(entry.event, TurnStarted) and loop is not None:
             self._output.turn(entry.event, loop)
@@ -49,6 +51,6 @@ class LiveUpdates:
             else:
                 yield from self._printed()
 
-    def _printed(self) -> Iterator[Update]:
+    def _printed(self) -> Iterator[tuple[Update, ...]]:
         while (events := self._output.fresh()) is not None:
-            yield from (update for event in events for update in self._updates.of_agent(event))
+            yield tuple(update for event in events for update in self._updates.of_agent(event))

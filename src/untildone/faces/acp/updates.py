@@ -30,6 +30,10 @@ from untildone.faces.text.loop_lines import Kind
 
 Update = helpers.SessionUpdate
 _TOOL = "tool of the agent: "
+MOST_CALLS = 1000
+"""Tool calls of the agent without an end. The oldest one ends when there are more."""
+LONGEST_SAID = 400_000
+"""Characters that are kept of what the worker said: an answer is shorter."""
 
 
 def _of_tool(call: str) -> str:
@@ -102,19 +106,24 @@ class Updates:
             return ()
         match event:
             case Said(text=text) if text.strip() and loop.turn.role is Role.WORKER:
-                self._said += f"{text}\n"
+                self._said = f"{self._said}{text}\n"[-LONGEST_SAID:]
                 return (helpers.update_agent_message_text(f"{text}\n"),)
             case Said(text=text) | Thought(text=text) if text.strip():
                 return (helpers.update_agent_thought_text(f"{text}\n"),)
             case ToolStarted(tool=tool, summary=summary):
                 self._calls += 1
                 call = f"{loop.loop_id}-{loop.seq}-tool-{self._calls}"
-                return (self._begin(_of_tool(call), call, f"{tool} {summary}".strip(), "other"),)
+                ended = self._end_first("", failed=False) if len(self._running) > MOST_CALLS else ()
+                return (*ended, self._begin(_of_tool(call), call, f"{tool} {summary}".strip(), "other"))
             case ToolEnded(ok=ok, summary=summary):
-                first = next((what for what in self._running if what.startswith(_TOOL)), None)
-                return tuple(self._end(first, summary, failed=not ok)) if first else ()
+                return self._end_first(summary, failed=not ok)
             case _:
                 return ()
+
+    def _end_first(self, text: str, *, failed: bool) -> tuple[Update, ...]:
+        """End the oldest tool call of the agent."""
+        first = next((what for what in self._running if what.startswith(_TOOL)), None)
+        return tuple(self._end(first, text, failed=failed)) if first else ()
 
     def _end_tools(self) -> Iterator[Update]:
         """End the tool calls of which the agent reported no end."""

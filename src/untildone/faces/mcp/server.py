@@ -11,7 +11,7 @@ from untildone.faces.mcp.loops import Loops, LoopsOfFolder
 from untildone.faces.mcp.own_loops import server as own_loops_server
 from untildone.faces.mcp.tasks import LoopTasks
 from untildone.faces.mcp.tools import Guard, Tools, allow, with_sentences
-from untildone.operations import own_loops
+from untildone.operations import own_loops, standard_input
 
 INSTRUCTIONS = """\
 untildone keeps a coding agent at work on a task until its checks pass, within a budget, in the background.
@@ -19,9 +19,13 @@ Hand a job over with `start` if it takes long and commands can check the result;
 again, until the loop rests. `verified` means that the checks passed; anything else is not done. Answer a `blocked` loop with `say`.
 Loops go on if this server or you end: `list` finds them again."""
 
+LEAVE_WITHIN = 5.0
+"""Seconds for the last answers, once the client has closed its side. Loops have processes of their own."""
+
 
 def serve(folder: Path) -> None:
     """Answer a client until it closes standard input. The agent of a loop that may start loops gets the tools for these."""
+    standard_input.bound(LEAVE_WITHIN)
     made = own_loops_server() if own_loops.are_allowed() else server(LoopsOfFolder(folder))
     made.run("stdio")
 

@@ -21,7 +21,7 @@ from untildone.core.model import Role, Urgency
 from untildone.faces.mcp import answers
 from untildone.faces.mcp.answers import Checked, LoopAnswer, Started
 from untildone.faces.mcp.loops import Loops
-from untildone.operations import control, look, verifying
+from untildone.operations import control, look, output, verifying
 from untildone.operations.stores import Store
 from untildone.operations.verifying import Verification
 from untildone.settings import names
@@ -89,9 +89,10 @@ class Tools:
         ] = None,
     ) -> Started:
         """Hand a job over: start a loop that keeps an agent at work until the checks pass. Returns at once; the loop goes on by itself."""
-        for name in (agent, mode):
-            if name is not None and ":" in name:
-                raise ToolError(f"{name!r} would import a module. hint: give the name of an agent or a mode")
+        for name, known in ((agent, output.agent_names()), (mode, ())):
+            if name is not None and ":" in name and name not in known:
+                sentence = f"{name!r} would import a module or run a program of your choice."
+                raise ToolError(f"{sentence} hint: give the name of an agent or a mode")
         limits = {"max_iterations": rounds, "max_minutes": minutes, "max_cost": cost}
         chosen = {"agent": agent, "mode": mode, "worktree": worktree or None, **limits}
         given = {name: value for name, value in chosen.items() if value is not None}

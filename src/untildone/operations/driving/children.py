@@ -18,7 +18,7 @@ from typing import Any
 
 from untildone.core import children as shares
 from untildone.core.children import Child, Parent
-from untildone.core.errors import FromInside, LoopNotFound, UntilDoneError, UsageError
+from untildone.core.errors import FromInside, UntilDoneError, UsageError
 from untildone.core.events import ChildReserved, ChildSpent, LoopCreated, StartRequested
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Outcome, Status, Urgency
@@ -71,7 +71,7 @@ class Hosted:
 
     def __init__(self, engine: Engine, hands: ProcessHands) -> None:
         self._store, self._around = engine.store, replace(engine.around, adoption=None)
-        self._stepper = hands.stepper
+        self._hands, self._stepper = hands, hands.stepper
         self._submissions = hands.stepper.submissions = Submissions()
         self._stepper.below = self
         self._loop_id = hands.stepper.loop.loop_id
@@ -85,6 +85,7 @@ class Hosted:
 
     def take_up(self) -> None:
         """Settle what a dead runner left: a share without a loop is given back, a loop that ran goes on."""
+        self._report_all()
         for child in self._unfinished():
             # One that cannot be read or may not go on must not keep its parent from going on.
             with suppress(UntilDoneError):
@@ -93,9 +94,7 @@ class Hosted:
     def _take_up(self, child: Child) -> None:
         now = _loaded(self._store, child.loop_id)
         if now is None:
-            self._stepper.write(ChildSpent(child.loop_id, child.spend, ended=True))
             return
-        self._report(child, now)
         if now.status is Status.PAUSED and now.outcome is Outcome.INTERRUPTED:
             # One whose limit is used up goes on too: it comes to rest with that outcome, which says what it needs.
             control.resume(self._store, child.loop_id, asks_person=True, host=self._around.host)
@@ -105,6 +104,7 @@ class Hosted:
     def rest(self, outcome: Outcome) -> None:
         """Stop the children, or pause them, before their parent rests with this outcome; write what they have used."""
         self._start_no_more()
+        self._report_all()
         for child in self._unfinished():
             below.tell_to_rest(self._store, child.loop_id, outcome)
         self._await_rest(self._at_work)
@@ -166,10 +166,6 @@ class Hosted:
         if reports := below.news(self._store, self._stepper.loop):
             self._stepper.write(*reports)
 
-    def _report(self, child: Child, now: Loop) -> None:
-        if (child.spend, child.ended) != (now.total_spend, now.status.ended):
-            self._stepper.write(ChildSpent(child.loop_id, now.total_spend, now.status.ended))
-
     def _unfinished(self) -> tuple[Child, ...]:
         return tuple(child for child in self._stepper.loop.children if not child.ended)
 
@@ -200,9 +196,8 @@ class Hosted:
             self._tell(child_id)
 
     def _tell(self, child_id: str) -> None:
-        """Report what a child has used in all, from another thread."""
-        now = self._store.load(child_id)
-        self._submissions.submit(lambda _: ChildSpent(child_id, now.total_spend, now.status.ended))
+        """Report what a child has used in all, from another thread. It is read when it is written: a report that waited is not old."""
+        self._submissions.submit(lambda loop: below.report_of(self._store, _known(loop, child_id)))
 
     # Threads of requests
 
@@ -258,8 +253,10 @@ class Hosted:
         self._check_stays()
         self._report_ended()
         child_id = creation.new_id(time.time())
-        parent = self._submissions.submit(lambda loop: ChildReserved(shares.share(loop, child_id, wanted, count)))
-        child = next(each for each in parent.children if each.loop_id == child_id)
+        parent = self._submissions.submit(
+            lambda loop: ChildReserved(shares.share(self._with_turn(loop), child_id, wanted, count))
+        )
+        child = _known(parent, child_id)
         try:
             self._create(parent, child, task, checks)
         except BaseException:
@@ -275,6 +272,13 @@ class Hosted:
             now = None if child.loop_id in here else _loaded(self._store, child.loop_id)
             if now is not None and now.status.ended:
                 self._tell(child.loop_id)
+
+    def _with_turn(self, loop: Loop) -> Loop:
+        """The loop with what its running turn has used so far: that is not left for a child."""
+        if loop.turn is None:
+            return loop
+        seconds = max(0.0, self._around.clock() - loop.turn.started_at)
+        return replace(loop, spend=loop.spend.plus(seconds, self._hands.used_in_turn))
 
     def _check_stays(self) -> None:
         if self._leaving:
@@ -335,7 +339,11 @@ class Hosted:
     def _shown(self, child_id: str) -> Fields:
         loop = _loaded(self._store, child_id)
         if loop is None:
-            return {"loop_id": child_id, "status": "being created"}
+            return {
+                "loop_id": child_id,
+                "status": "unknown",
+                "reason": "it is being created, was deleted or is damaged",
+            }
         return {
             "loop_id": loop.loop_id,
             "title": loop.title,
@@ -350,11 +358,15 @@ class Hosted:
 
 
 def _loaded(store: Store, loop_id: str) -> Loop | None:
-    """The loop; None if it does not exist."""
+    """The loop; None if it does not exist or cannot be read."""
     try:
         return store.load(loop_id)
-    except LoopNotFound:
+    except UntilDoneError:
         return None
+
+
+def _known(loop: Loop, child_id: str) -> Child:
+    return next(child for child in loop.children if child.loop_id == child_id)
 
 
 def _text(given: Fields, name: str) -> str:

@@ -7,6 +7,7 @@ from untildone.core.loop import Loop, output_name
 from untildone.core.plugins.agent_io import AgentEvent, Reader
 from untildone.operations.output import reader
 from untildone.operations.stores import Records, Spool
+from untildone.system.lines import LineFramer
 
 AT_ONCE = 1 << 20
 
@@ -21,14 +22,16 @@ class RunningOutput:
         self._reader: Reader | None = None
         self._spool: Spool | None = None
         self._read = 0
-        self._rest = b""
+        self._lines: list[bytes] = []
+        self._framer = LineFramer(self._lines.append)
 
     def turn(self, event: TurnStarted, loop: Loop) -> None:
         """Switch to the output of a new turn."""
         name = output_name(event.role, event.iteration)
         self._reader = reader(loop.settings.agent_of(event.role, event.profile))
         if name != self._name:
-            self._name, self._read, self._rest = name, 0, b""
+            self._name, self._read = name, 0
+            self._framer = LineFramer(self._lines.append)
             self._spool = self._store.spool(self._loop_id, name)
 
     def skip(self) -> None:
@@ -40,5 +43,7 @@ class RunningOutput:
         if self._spool is None or not (content := self._spool.read(self._read, AT_ONCE)):
             return None
         self._read += len(content)
-        *lines, self._rest = (self._rest + content).split(b"\n")
+        self._framer.feed(content)
+        lines = self._lines.copy()
+        self._lines.clear()
         return tuple(event for line in lines for event in (self._reader.feed(line) if self._reader else ()))
