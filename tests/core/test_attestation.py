@@ -128,3 +128,17 @@ PARTS = st.dictionaries(st.sampled_from(["gates", "attestations", "loop_id"]), J
 def test_anything_else_is_no_receipt_or_an_altered_one(text: str) -> None:
     with suppress(NoReceipt):
         assert read(text).altered
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "it has no field 'attestations'"),
+        ("[]", "it is no JSON document of the form of a receipt"),
+        ("{", "it is no JSON document of the form of a receipt"),
+    ],
+)
+def test_what_is_no_receipt_is_told_in_words(text: str, said: str) -> None:
+    with pytest.raises(attestation.NoReceipt) as refused:
+        attestation.read(text)
+    assert str(refused.value) == said

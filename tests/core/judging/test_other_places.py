@@ -227,6 +227,11 @@ UNDONE: dict[str, Family] = {
         {"vectors/a.json": "[2]"},
         "pytest -q",
     ),
+    "data in a folder that tests list": (
+        {**PYTHON, "vectors/a.json": "[1]", "tests/test_v.py": "for file in Path('vectors').iterdir(): pass\n"},
+        {"vectors/a.json": "[2]"},
+        "pytest -q",
+    ),
     "a script by its place in the working folder": (
         {**PYTHON, "run": "pytest -q\n"},
         {"run": "echo 1 passed\n"},
@@ -334,6 +339,11 @@ HONEST: dict[str, Family] = {
             "tests/test_v.py": "open(f'vectors/{name}.json')\n",
         },
         {"vectors/a.json": "[2]"},
+        "pytest -q",
+    ),
+    "data in a folder whose name is a word in a test": (
+        {**PYTHON, "locale/de.po.txt": "1", "tests/test_v.py": "assert words == ['locale']\n"},
+        {"locale/de.po.txt": "2"},
         "pytest -q",
     ),
     "a large Rust file without tests": (

@@ -31,8 +31,12 @@ _QUOTED_INCLUDE = re.compile(
 _GO_IMPORT = re.compile(r'"([\w./-]+/[\w./-]+)"')
 _CMAKE_INCLUDE = re.compile(r"(?i)\binclude\s*\(\s*\"?([^)\"\s]+)")
 _LITERAL = re.compile(r"""(['"`])([\w@%+,./ -]{2,200})\1""")
-_FOLDER = re.compile(r"""['"`](?:\./)?([\w@-][\w@.-]*(?:/[\w@-][\w@.-]*)*)/?(?:['"`]|/[{*$%])""")
-"""A literal that names a folder, or begins with its name."""
+_NAMED_FOLDER = r"(?:\./)?([\w@-][\w@.-]*(?:/[\w@-][\w@.-]*)*)"
+_FOLDER = re.compile(
+    rf"""['"`]{_NAMED_FOLDER}/[{{*$%]"""
+    rf"""|\b(?:Path|i?glob|listdir|scandir|walk|join(?:path)?|readdir(?:Sync)?|ReadDir|Dir)\(\s*(?:[^()'"`]*,\s*)?['"`]{_NAMED_FOLDER}/?['"`]"""
+)
+"""A literal that begins with the name of a folder, or names one for a function that reads folders."""
 _ROOTS = ("", "src", "lib", "tests", "test")
 
 
@@ -47,7 +51,7 @@ def data(path: str, text: str, tree: Tree) -> frozenset[str]:
     """The files of the tree that are no code and that string literals of a file name."""
     names = {literal.strip() for _, literal in _LITERAL.findall(text)}
     found = {found for name in names for found in _data_files(name, path, tree)}
-    folders = {folder for name in _FOLDER.findall(text) if (folder := resolved(name, "")) in tree.folders}
+    folders = {folder for names in _FOLDER.findall(text) if (folder := resolved("".join(names), "")) in tree.folders}
     return frozenset(found | {file for folder in folders for file in _data_folder(folder or "", tree)})
 
 

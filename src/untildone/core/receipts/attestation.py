@@ -86,8 +86,10 @@ def read(text: str) -> Attested:
         statements(fields)
     except NoReceipt:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise NoReceipt(f"{type(problem).__name__}: {problem}") from None
+    except KeyError as problem:
+        raise NoReceipt(f"it has no field {problem}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise NoReceipt("it is no JSON document of the form of a receipt") from None
     return Attested(fields, envelopes)
 
 
