@@ -252,6 +252,7 @@ def control_from_a_terminal(session: Session) -> None:
     assert session.stop("six") == {}
 
 
+@pytest.mark.slow
 def test_a_check_that_does_not_finish_in_time_fails_with_that_reason(session: Session) -> None:
     session.say('/until-done x --check "sleep 60"')
     began = time.monotonic()
