@@ -235,7 +235,7 @@ class TestHeldOut:
 
 class TestCanary:
     def test_every_test_file_gets_a_test_that_fails(self) -> None:
-        trial, _other = proof("canary").trials(work(after=WITH_TEST)).trials
+        trial, *_others = proof("canary").trials(work(after=WITH_TEST)).trials
         assert [edit.path for edit in trial.edits] == ["tests/test_calc.py", "tests/test_more.py"]
         assert all(isinstance(edit, Write) and b"TestWord" in edit.content for edit in trial.edits)
 
@@ -311,7 +311,9 @@ class TestOtherExpectations:
         ],
     )
     def test_python(self, body: str, made: str) -> None:
-        found = altered(self.PATH, f"def test_a():\n{body}", "Word")
+        found = altered(self.PATH, f"def test_a():\n{body}", "Word", as_twins=True)
+        in_place = altered(self.PATH, f"def test_a():\n{body}", "Word")
+        assert (in_place.tests, in_place.kept, body in in_place.text) == (found.kept, (), False)
         assert made.replace("14", str(3 + 1 + sum(b"Word") * 31)) in found.text
         [name] = found.tests
         assert re.search(name, "tests/test_calc.py::test_a_Word")
@@ -333,7 +335,7 @@ class TestOtherExpectations:
         ],
     )
     def test_the_changed_test_stands_beside_the_one_that_it_was_made_from(self, text: str) -> None:
-        made = altered(self.PATH, text, "Word").text
+        made = altered(self.PATH, text, "Word", as_twins=True).text
         outer = {
             node.name: [*getattr(node, "body", ())] for node in ast.parse(made).body if isinstance(node, ast.ClassDef)
         }
@@ -364,13 +366,14 @@ class TestOtherExpectations:
 
     def test_names_of_unittest(self) -> None:
         text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
-        [name] = altered(self.PATH, text, "Word").tests
+        [name] = altered(self.PATH, text, "Word", as_twins=True).tests
         assert re.search(name, "test_a_Word (tests.test_calc.TestIt.test_a_Word)")
         assert re.search(name, "test_a_Word (test_calc.TestIt)")
 
     def test_javascript(self) -> None:
         text = "test('adds', () => assert.strictEqual(add(1, 2), 3));\ntest('maybe', () => { if (x) assert.equal(1, 1) });\n"
-        found = altered("test/a.test.js", text, "Word")
+        assert altered("test/a.test.js", text, "Word").tests == ("(?:^| > )adds$",)
+        found = altered("test/a.test.js", text, "Word", as_twins=True)
         twins = (
             "test('adds', () => assert.strictEqual(add(1, 2), 3))",
             "test('adds Word', () => _check_Word(assert.strictEqual)(add(1, 2), 3))",
@@ -413,17 +416,27 @@ class TestOtherExpectations:
         ],
     )
     def test_verdict(self, failing: tuple[str, ...], failed: int, passed: int, holds: bool) -> None:
-        planted, other = proof("canary").trials(work()).trials
+        planted, _in_place, other = proof("canary").trials(work()).trials
         first = replace(ran(1, 1, 1), report=RunnerReport(("pytest",), passed=1, failed=1))
         second = replace(ran(1, passed, failed), report=RunnerReport(("pytest",), passed, failed, failing=failing))
         runs = (TrialRan(planted, first), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
 
+    def test_tests_are_changed_in_their_places_too(self) -> None:
+        """Code that reads its answers in the file of the tests would find them beside the changed ones."""
+        planted, in_place, _twins = proof("canary").trials(work()).trials
+        failing = (self.PLANTED, f"{self.PATH}::test_add")
+        for names, passed, holds in ((failing, 0, True), (failing[:1], 1, False)):
+            report = RunnerReport(("pytest",), passed, len(names), failing=names)
+            runs = (TrialRan(planted, ran(1, 1, 1)), TrialRan(in_place, replace(ran(1, 0, 2), report=report)))
+            assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
+
     def test_files_without_a_test_to_change_have_a_planted_one_as_well(self) -> None:
         """So that `pytest -x` stops in the same file in both runs, and as many tests pass before."""
         after = {**FIXED, "tests/test_a.py": "def test_a():\n    for x in cases():\n        assert x\n"}
-        planted, other = proof("canary").trials(work(after=after)).trials
-        assert [edit.path for edit in other.edits] == [edit.path for edit in planted.edits]
+        planted, *others = proof("canary").trials(work(after=after)).trials
+        assert len(others) == 2
+        assert all([edit.path for edit in each.edits] == [edit.path for edit in planted.edits] for each in others)
 
     @pytest.mark.parametrize("ignored", [True, False])
     def test_only_a_test_that_failed_at_the_claim_may_fail_beside_a_changed_one(self, ignored: bool) -> None:
@@ -431,7 +444,7 @@ class TestOtherExpectations:
         failing = (self.PLANTED, f"{self.PATH}::test_add_Word", f"{self.PATH}::test_add")
         old = Measured(CHECK, "exit code 1", failing=failing[2:])
         claimed = work(measured={CHECK: old}, failing={CHECK: failing[2:] if ignored else ()})
-        planted, other = proof("canary").trials(claimed).trials
+        planted, _in_place, other = proof("canary").trials(claimed).trials
         second = replace(ran(1, 0, 3), report=RunnerReport(("pytest",), 0, 3, failing=failing))
         runs = (TrialRan(planted, ran(1, 0, 2)), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is ignored
@@ -528,20 +541,20 @@ class TestAcceptance:
         return proof("acceptance").verdict(TrialsRan(runs, len(ends), planned.notes), TIMEOUT)
 
     def test_tests_that_hold_beside_those_of_the_workspace_are_counted(self) -> None:
-        verdict = self.judged((0, 4, 0), (1, 3, 1))
+        verdict = self.judged((0, 4, 0), (1, 3, 1), (1, 4, 2))
         assert (verdict.reason, verdict.words, verdict.proves) == ("", "1 acceptance test passed", True)
 
     def test_a_failure_is_told_without_its_output(self) -> None:
-        verdict = self.judged((1, 3, 1), (1, 3, 1))
+        verdict = self.judged((1, 3, 1), (1, 3, 1), (1, 3, 2))
         assert "tests that you cannot see fail" in verdict.reason
         assert verdict.tail == ""
 
     def test_tests_that_do_not_run_or_pass_whatever_they_expect_prove_nothing(self) -> None:
-        assert "no check runs" in self.judged(GREEN, GREEN).reason
-        assert "pass whatever they expect" in self.judged((0, 4, 0), (0, 4, 0)).reason
+        assert "no check runs" in self.judged(GREEN, GREEN, GREEN).reason
+        assert "pass whatever they expect" in self.judged((0, 4, 0), (0, 4, 0), (0, 5, 0)).reason
 
     def test_tests_that_passed_before_the_work_prove_nothing_when_they_pass(self) -> None:
-        verdict = self.judged((0, 4, 0), (1, 3, 1), says_nothing=True)
+        verdict = self.judged((0, 4, 0), (1, 3, 1), (1, 4, 2), says_nothing=True)
         assert (verdict.reason, verdict.proves) == ("", False)
 
     @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, number_run, why_red, written
-from untildone.gates.canary.deaf import OTHER, why_deaf, with_other_expectations
+from untildone.gates.canary.deaf import OTHER, TWINS, both_ways, why_deaf
 
 ALONE = "without them"
 """The label of a run that says how many tests there are without the unseen ones."""
@@ -31,15 +31,14 @@ class UnseenTests(ProofGate):
         """Every check with the files laid over the claimed tree, as they are and with other expectations."""
         files = dict(self.files(work))
         texts = {path: content.decode("utf-8", "replace") for path, content in files.items()}
-        added, others = written(files), with_other_expectations(texts, work.word)
+        added, others = written(files), both_ways(texts, work.word)
 
         def trials(command: str) -> Iterator[Trial]:
             if work.is_judged_apart:
                 yield Trial(command, Base.JUDGED, label=ALONE)
             known = number_run(work.tests.get(command, ""))
             yield Trial(command, Base.JUDGED, added, self.label, tests_before=known)
-            if others.must_fail:
-                yield others.trial(command, Base.JUDGED, work, files)
+            yield from (each.trial(command, Base.JUDGED, work, files) for each in others)
 
         return Planned(tuple(trial for command in work.commands for trial in trials(command)))
 
@@ -52,7 +51,7 @@ class UnseenTests(ProofGate):
         if max(more.values(), default=0) <= 0:
             return Verdict(self.not_run)
         ran = {command: each for command, each in plain.items() if more[command] > 0}
-        others = [each for each in finding.runs if each.trial.label == OTHER and each.trial.command in ran]
+        others = [each for each in finding.runs if each.trial.label in (OTHER, TWINS) and each.trial.command in ran]
         if any(why_deaf(each, ran[each.trial.command].ran) for each in others):
             return Verdict("tests that you cannot see pass whatever they expect, so they prove nothing")
         number = max(more.values())

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
-from untildone.gates.canary.deaf import OTHER, why_deaf, with_other_expectations
+from untildone.gates.canary.deaf import both_ways, why_deaf
 from untildone.gates.canary.languages import failing_test, selects, with_failing_test
 
 MOST_FILES = 200
@@ -29,7 +29,7 @@ class Canary(ProofGate):
     def trials(self, work: Work) -> Planned:
         texts = _test_files(work)
         edits = written(_with_canaries(texts, work.word))
-        others = with_other_expectations(texts, work.word)
+        others = both_ways(texts, work.word)
         commands = [command for command in work.commands if work.tests.get(command) and not selects(command)]
         left_out = [command for command in work.commands if command not in commands]
         notes = [
@@ -38,7 +38,7 @@ class Canary(ProofGate):
         if not edits:
             return Planned(notes=("No canary: there is no test file of a known language.",))
         planted = [Trial(command, Base.CLAIMED, edits, LABEL) for command in commands]
-        other = [others.trial(command, Base.CLAIMED, work) for command in commands if others.must_fail]
+        other = [each.trial(command, Base.CLAIMED, work) for command in commands for each in others]
         return Planned((*planted, *other), tuple(notes))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
@@ -49,7 +49,7 @@ class Canary(ProofGate):
             )
         planted = {each.trial.command: each.ran for each in finding.runs if each.trial.label == LABEL}
         for each in finding.runs:
-            if each.trial.label == OTHER and (reason := why_deaf(each, planted[each.trial.command])):
+            if each.trial.label != LABEL and (reason := why_deaf(each, planted[each.trial.command])):
                 return Verdict(reason)
         return Verdict(words="a planted failure is noticed")
 

@@ -12,8 +12,8 @@ from untildone.gates._proofs import written
 from untildone.gates.canary.expectations import altered
 from untildone.gates.canary.languages import with_failing_test
 
-OTHER = "with other expectations"
-"""The label of a run with test files that expect something else."""
+OTHER, TWINS = "with other expectations", "beside other expectations"
+"""The labels of runs with tests that expect something else: in their places, and beside those that they were made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,25 +23,32 @@ class Others:
     files: Mapping[str, bytes]
     must_fail: tuple[tuple[str, str], ...]
     must_pass: tuple[tuple[str, str], ...]
+    label: str
 
     def trial(self, command: str, base: Base, work: Work, beside: Mapping[str, bytes] | None = None) -> Trial:
         """The run of a command with these files, and with others beside them. It is about the tests that failed at the claim too."""
         edits = written({**(beside or {}), **self.files})
         known = work.failing.get(command, ())
-        return Trial(command, base, edits, OTHER, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
+        return Trial(command, base, edits, self.label, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
 
 
-def with_other_expectations(texts: Mapping[str, str], word: str) -> Others:
+def both_ways(texts: Mapping[str, str], word: str) -> tuple[Others, ...]:
+    """The test files with other expectations in the places of tests, and beside them, as far as there are any."""
+    in_place, twins = (with_other_expectations(texts, word, label) for label in (OTHER, TWINS))
+    return (*((in_place,) if in_place.must_fail else ()), *((twins,) if twins.must_pass else ()))
+
+
+def with_other_expectations(texts: Mapping[str, str], word: str, label: str) -> Others:
     """The test files, with tests that expect something else where that is possible. The failing test in each says that it runs; a runner
     that stops at the first failure stops in the same file as without the others."""
     made, must_fail, must_pass = dict[str, bytes](), list[tuple[str, str]](), list[tuple[str, str]]()
     for number, (path, text) in enumerate(texts.items()):
-        own, other = f"{word}x{number}x", altered(path, text, word)
+        own, other = f"{word}x{number}x", altered(path, text, word, as_twins=label == TWINS)
         if planted := with_failing_test(path, other.text, own):
             made[path] = planted.encode()
             must_fail += [(own, test) for test in other.tests]
             must_pass += [(own, test) for test in other.kept]
-    return Others(made, tuple(must_fail), tuple(must_pass))
+    return Others(made, tuple(must_fail), tuple(must_pass), label)
 
 
 def why_deaf(each: TrialRan, planted: CommandRan) -> str:
@@ -56,6 +63,8 @@ def why_deaf(each: TrialRan, planted: CommandRan) -> str:
         spoiled = [test for test in kept if _names(test, new)]
         aware = f"`{each.trial.command}`: {_AWARE.format(len(spoiled), len(kept))}" if spoiled else ""
         return f"`{each.trial.command}`: {_DEAF.format(len(silent), len(due))}" if silent else aware
+    if _STOPS.search(each.trial.command):
+        return ""
     # Names that are not the tests' own, or none. Tests that were changed in their place pass no more, and none is added that passes.
     in_place = len(due) - len(kept)
     least = min(in_place, 1 if not now.failing else in_place)
@@ -63,6 +72,8 @@ def why_deaf(each: TrialRan, planted: CommandRan) -> str:
     return f"`{each.trial.command}`: {_DEAF.format(least - fewer, len(due))}" if fewer < least else ""
 
 
+_STOPS = re.compile(r"\s(?:-x|--exitfirst|--maxfail\S*|--bail\S*|--failfast|-f)(?=\s|$)")
+"""Options with which a runner stops at the first failure, so that numbers of tests say nothing."""
 _DEAF = (
     "{} of {} tests pass although each of them was made to expect another result, so they prove nothing (hint: a result must "
     "equal only itself, and no code may look at the tests or change how they are run)"

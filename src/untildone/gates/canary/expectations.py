@@ -1,9 +1,11 @@
 """Test files with tests that expect something else than they did: each of these must fail.
 
 A result that is equal to everything, an answer that was read from the test, an assertion that does nothing: they pass all the same.
-Only assertions that surely run are changed: those in the body of a test itself, and not in tests that may be skipped. Each changed test
-stands beside the one that it was made from, which must pass as before: so code that is honest as soon as it finds a changed test is found
-too. A test of JavaScript whose end is not certain is changed in its place.
+Only assertions that surely run are changed: those in the body of a test itself, and not in tests that may be skipped.
+
+Tests are changed in their places, so that code which reads the file of the tests finds no right answer there; or each as a twin beside the
+test that it was made from, which must pass as before, so that code which is honest as soon as it finds a changed test is found. A test of
+JavaScript whose end is not certain has no twin.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ class Altered:
     """The same for the tests that must pass as before: those of which there is a changed one as well."""
 
 
-def altered(path: str, text: str, word: str) -> Altered:
+def altered(path: str, text: str, word: str, *, as_twins: bool = False) -> Altered:
     """The file with other expected values, drawn from a word that nobody knows. Without tests if there is nothing to change."""
     if path.endswith(".py"):
-        return _python(path, text, word)
+        return _python(path, text, word, as_twins=as_twins)
     if re.search(r"\.[cm]?[jt]sx?$", path):
-        return _javascript(text, word)
+        return _javascript(text, word, as_twins=as_twins)
     return Altered(text)
 
 
@@ -61,7 +63,7 @@ _HARMLESS = re.compile(r"parametrize|patch|given|settings|usefixtures|staticmeth
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _python(path: str, text: str, word: str) -> Altered:
+def _python(path: str, text: str, word: str, *, as_twins: bool) -> Altered:
     tree = parsed(text)
     source, inside, below = Source(text), list[Span](), list[bytes]()
     tests, kept = list[str](), list[str]()
@@ -69,15 +71,17 @@ def _python(path: str, text: str, word: str) -> Altered:
         return Altered(text)
     for around, function in _tests(tree):
         found, name = list(_changes(function.body, source, word)), f"{function.name}_{word}"
-        if not found or not (twin := source.twin(function, name, found)):
-            continue
-        if around:
-            inside.append((source.line_after(around), source.line_after(around), b"\n" + twin + b"\n"))
-        else:
-            below.append(b"\n\n" + twin + b"\n")
         group = around.name if around else ""
-        tests.append(_name(path, group, name))
-        kept.append(_name(path, group, function.name))
+        if found and not as_twins:
+            inside += found
+            tests.append(_name(path, group, function.name))
+        elif found and (twin := source.twin(function, name, found)):
+            if around:
+                inside.append((source.line_after(around), source.line_after(around), b"\n" + twin + b"\n"))
+            else:
+                below.append(b"\n\n" + twin + b"\n")
+            tests.append(_name(path, group, name))
+            kept.append(_name(path, group, function.name))
     made = with_tests(source.with_changes(inside), b"".join(below).decode("utf-8", "replace") + helper(word))
     return Altered(made, tuple(tests), tuple(kept)) if tests and parsed(made) else Altered(text)
 
@@ -209,7 +213,7 @@ _EXPECT_JS = re.compile(r"\.(toBe|toEqual|toStrictEqual)\(([^()\n]+)\)")
 _DOUBTFUL_JS = re.compile(r"\b(?:if|for|while|catch|throws|rejects|skip|todo|only|return|forEach)\b")
 
 
-def _javascript(text: str, word: str) -> Altered:
+def _javascript(text: str, word: str, *, as_twins: bool) -> Altered:
     found = list(_TEST_JS.finditer(text))
     ends = [*(each.start() for each in found[1:]), len(text)]
     made, tests, kept = text[: found[0].start()] if found else text, list[str](), list[str]()
@@ -219,7 +223,7 @@ def _javascript(text: str, word: str) -> Altered:
         if other == part:
             made += part
             continue
-        call, name = call_of(part), test["name"]
+        call, name = call_of(part) if as_twins else "", test["name"]
         if call:
             begin, stop = test.end("name") - test.start(), len(call)
             made += f"{part[:stop]};{_other_javascript(f'{call[:begin]} {word}{call[begin:]}', word)}{part[stop:]}"
