@@ -113,3 +113,14 @@ def test_the_limit_of_tokens_ends_a_goal_of_codex_and_counts_every_request(codex
     assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (3, "budget", 1), ran.errors
     assert 500 <= ran.end["spend"]["tokens"] <= codex.api.usage_served.total_tokens
     assert not codex.processes()
+
+
+def test_the_limit_of_dollars_ends_a_goal_of_codex(codex: Desk) -> None:
+    (codex.workspace / "untildone.toml").write_text('[prices]\nscripted-model = "10 100"\ndate = "2026-11-01"\n')
+    codex.api.load([Step(text="Not yet.", usage=ODD, repeat="forever")])
+    message = (1234 * 10 + 57 * 100) / 1e6
+    ran = codex.run("Do it", "--native-goal", "--check", "false", "-r", "5", "--max-cost", f"{2.5 * message:.6f}")
+    assert (ran.code, ran.end["outcome"], ran.end["iterations"]) == (3, "budget", 1), ran.errors
+    assert ran.end["spend"]["cost_usd"] == pytest.approx(3 * message)
+    assert codex.api.usage_served.total_tokens - ran.end["spend"]["tokens"] in (0, ODD.total_tokens)
+    assert codex.happened("iteration_interrupted")[0]["priced"] == "2026-11-01"
