@@ -1,18 +1,21 @@
-"""covers: what an editor is sent about a loop: in bounded memory, whatever its agent prints."""
+"""covers: what an editor is sent about a loop, in bounded memory, whatever its agent prints; and which of its messages are taken."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import cast
 
 from untildone.core.events import Entry, Event, LoopCreated, StartRequested, TurnEnded, TurnStarted
 from untildone.core.loop import output_name
 from untildone.core.model import AgentChoice, Answer, Budget, LoopSettings, Role, SessionUse
 from untildone.core.plugins.agent_io import Said, ToolStarted
 from untildone.faces.acp.live import LiveUpdates
+from untildone.faces.acp.serving import EditorMessages
 from untildone.faces.acp.updates import MOST_CALLS, Updates
 from untildone.store.files import FileStore
 
@@ -81,3 +84,25 @@ def test_output_without_an_end_of_line_and_a_flood_of_lines_are_sent_in_parts(tm
             said = [update.content.text for update in part if update.session_update == "agent_message_chunk"]
             last = said[-1] if said else last
     assert "The end." in last, json.dumps(last[-200:])
+
+
+def test_a_message_that_would_end_the_connection_is_skipped() -> None:
+    """An answer with an object as its id, or a text as its error, cannot be matched with a question that waits."""
+    lines = (
+        b'{"id": {}, "result": {}}\n',
+        b'{"id": [1], "result": {}}\n',
+        b'{"id": 0, "error": "no"}\n',
+        b"[1]\n",
+        b"7\n",
+        b'{"a": ' + b"[" * 100_000 + b"\n",
+        b'{"id": 0, "result": {"taken": true}}\n',
+    )
+
+    async def taken() -> object:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"".join(lines))
+        reader.feed_eof()
+        messages = EditorMessages(reader, cast(asyncio.StreamWriter, None))
+        return [await messages.receive(), await messages.receive()]
+
+    assert asyncio.run(taken()) == [{"id": 0, "result": {"taken": True}}, None]
