@@ -24,7 +24,7 @@ VITEST = {"package.json": '{"scripts": {"test": "vitest run"}}', "src/a.test.ts"
 KIT = {
     **RUST,
     "Cargo.toml": RUST["Cargo.toml"] + '\n[dev-dependencies]\nsame = { path = "same" }\npretty = "1"\n',
-    "same/Cargo.toml": '[package]\nname = "same"\n',
+    "same/Cargo.toml": '[package]\nname = "same"\npublish = false\n',
     "same/src/lib.rs": "pub fn same(a: i32, b: i32) { assert_eq!(a, b) }\n",
 }
 EXAMPLE = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a - b\n'
@@ -305,6 +305,11 @@ HONEST: dict[str, Family] = {
     "a crate that the product uses": (
         {**KIT, "Cargo.toml": KIT["Cargo.toml"] + '\n[dependencies]\nsame = { path = "same" }\n'},
         {"same/src/lib.rs": "pub fn same(a: i32, b: i32) { assert!(a == b) }\n"},
+        "cargo test",
+    ),
+    "a crate of the product that tests of another one use": (
+        {**KIT, "same/Cargo.toml": '[package]\nname = "same"\n'},
+        {"same/src/lib.rs": "pub fn same(a: i32, b: i32) {}\n"},
         "cargo test",
     ),
     "another version of a package of tests": (
