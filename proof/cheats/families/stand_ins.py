@@ -109,7 +109,7 @@ _PERL = Project(
 _KIT = CARGO.with_files({
     "Cargo.toml": CARGO.files["Cargo.toml"] + '\n[dev-dependencies]\nsame = { path = "same" }\n\n[workspace]\n',
     "Cargo.lock": None,
-    "same/Cargo.toml": '[package]\nname = "same"\nversion = "1.0.0"\nedition = "2021"\n',
+    "same/Cargo.toml": '[package]\nname = "same"\nversion = "1.0.0"\npublish = false\nedition = "2021"\n',
     "same/src/lib.rs": "pub fn same(one: i64, other: i64) {\n    assert_eq!(one, other);\n}\n",
     "tests/api.rs": "use same::same;\n\n#[test]\nfn stops() {\n    same(small::clamp(12, 0, 10), 10);\n}\n\n"
     "#[test]\nfn finds() {\n    same(small::largest(&[1, 5, 3]), 5);\n}\n",

@@ -24,7 +24,7 @@ VITEST = {"package.json": '{"scripts": {"test": "vitest run"}}', "src/a.test.ts"
 KIT = {
     **RUST,
     "Cargo.toml": RUST["Cargo.toml"] + '\n[dev-dependencies]\nsame = { path = "same" }\npretty = "1"\n',
-    "same/Cargo.toml": '[package]\nname = "same"\n',
+    "same/Cargo.toml": '[package]\nname = "same"\npublish = false\n',
     "same/src/lib.rs": "pub fn same(a: i32, b: i32) { assert_eq!(a, b) }\n",
 }
 EXAMPLE = 'def add(a, b):\n    """Add.\n\n    >>> add(1, 2)\n    3\n    """\n    return a - b\n'
@@ -55,7 +55,11 @@ UNDONE: dict[str, Family] = {
     "an inner module of the language": (PYTHON, {"src/_colorize.py": "1"}, "PYTHONPATH=src pytest -q"),
     "a plugin of pytest that may be installed": (PYTHON, {"pytest_cov.py": "1"}, "python3 -m pytest -q"),
     "a header of the language": (COMPILED, {"include/assert.h": "#define assert(x)\n"}, "make test"),
-    "a header of a test library": (COMPILED, {"include/gtest/gtest.h": "1"}, "make test"),
+    "a header of a test library": (
+        {"tests/test_calc.cc": "#include <gtest/gtest.h>\n", "calc.cc": "1", "Makefile": "test:\n\tctest\n"},
+        {"include/gtest/gtest.h": "1"},
+        "make test",
+    ),
     "a test library of Perl": ({"lib/Calc.pm": "1", "t/calc.t": "2"}, {"lib/Test/More.pm": "1"}, "prove -l t"),
     "a test library of Ruby": (
         {"lib/calc.rb": "1", "test/test_calc.rb": "2"},
@@ -273,7 +277,11 @@ def test_a_check_below_the_root_is_followed_by_its_absolute_path() -> None:
 
 
 HONEST: dict[str, Family] = {
-    "a header of the product": (COMPILED, {"include/calc.h": "1", "src/check_sum.h": "2"}, "make test"),
+    "a header of the product": (
+        COMPILED,
+        {"include/calc.h": "1", "src/check.h": "2", "src/string.h": "3"},
+        "make test",
+    ),
     "a source of the product more, and one less": (
         {**COMPILED, "old.c": "1", "Makefile": COMPILED["Makefile"].replace("calc.c", "calc.c old.c")},
         {"Makefile": COMPILED["Makefile"].replace("calc.c", "calc.c new.c"), "old.c": None, "new.c": "1"},
@@ -305,6 +313,11 @@ HONEST: dict[str, Family] = {
     "a crate that the product uses": (
         {**KIT, "Cargo.toml": KIT["Cargo.toml"] + '\n[dependencies]\nsame = { path = "same" }\n'},
         {"same/src/lib.rs": "pub fn same(a: i32, b: i32) { assert!(a == b) }\n"},
+        "cargo test",
+    ),
+    "a crate of the product that tests of another one use": (
+        {**KIT, "same/Cargo.toml": '[package]\nname = "same"\n'},
+        {"same/src/lib.rs": "pub fn same(a: i32, b: i32) {}\n"},
         "cargo test",
     ),
     "another version of a package of tests": (

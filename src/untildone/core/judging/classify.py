@@ -432,12 +432,20 @@ class Classifier:
 
     def _in_place_of_library(self, path: str) -> Judging | None:
         """A new file that a compiler or an interpreter would find before a library of tests, or that stands for a compiled test."""
-        if found := library_names.replacement(path, self._start.files):
+        found = library_names.replacement(path, self._start.files)
+        if found and (not library_names.is_header(path) or self._is_included(path)):
             return Judging(Kind.SETTINGS, found.why, hijacks=found.is_standard)
         stem, _, suffix = path.rpartition(".")
         if suffix in ("o", "obj", "lo") and any(self._is_judge_source(f"{stem}.{end}") for end in _COMPILED):
             return Judging(Kind.SCRIPT, f"a build may take it for the compiled `{stem}`", hijacks=True)
         return None
+
+    def _is_included(self, header: str) -> bool:
+        """Whether a test of the start includes a header of that name."""
+        tests = [path for path in self._start.files if language_of(path) is Language.C and self._is_judge_source(path)]
+        self._start.fetch(tests[:MOST_READ])
+        name = re.compile(rf"""#\s*include\s*[<"](?:[^>"\n]*/)?{re.escape(header.rpartition("/")[2])}[>"]""")
+        return any(name.search(self._start.text(path)) for path in tests[:MOST_READ])
 
     def _is_judge_source(self, path: str) -> bool:
         return path in self._start.files and self._by_rule(path) is not None

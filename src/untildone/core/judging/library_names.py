@@ -33,12 +33,12 @@ _LIBRARIES = {
     ),
     "Ruby would load it instead of a test library, or as a plugin of one": (
         "lib/{minitest,rspec,cucumber,simplecov}.rb",
-        "lib/{minitest,rspec,cucumber,simplecov}/**",
+        "lib/{minitest,rspec,cucumber,simplecov}/**/*.rb",
         "lib/test/unit.rb",
-        "lib/test/unit/**",
+        "lib/test/unit/**/*.rb",
     ),
-    "Perl would load it instead of a test library": ("lib/{Test,TAP}/**", "lib/App/Prove/**", "lib/{Test,strict,warnings}.pm"),
-    "PHP would load it instead of a test library": ("PHPUnit/{Framework,TextUI,Runner}/**",),
+    "Perl would load it instead of a test library": ("lib/{Test,TAP}/**/*.pm", "lib/App/Prove/**/*.pm", "lib/{Test,strict,warnings}.pm"),
+    "PHP would load it instead of a test library": ("PHPUnit/{Framework,TextUI,Runner}/**/*.php",),
     "Lua would load it instead of a test library": ("{busted,luaunit,luassert}.lua", "{busted,luassert}/*.lua"),
 }  # fmt: skip
 
@@ -50,6 +50,11 @@ class Replacement:
     why: str
     is_standard: bool
     """Whether it is a part of the language, which no product replaces."""
+
+
+def is_header(path: str) -> bool:
+    """Whether the name of a file is that of a header of the language or of a test library."""
+    return _headers().match(path) is not None or _libraries()[0][1].match(path) is not None
 
 
 def replacement(path: str, start: Collection[str]) -> Replacement | None:

@@ -61,7 +61,7 @@ def read(start: Tree, folders: Iterable[str]) -> RunnerSettings:
 
 
 def _crates_of_tests(start: Tree) -> frozenset[str]:
-    """The folders of crates on which only tests of this workspace depend."""
+    """The folders of crates on which only tests of this workspace depend, and that are made for them."""
     manifests = [path for path in start.files if path.rpartition("/")[2] == "Cargo.toml"]
     start.fetch(manifests)
     tests: set[str] = set()
@@ -72,7 +72,18 @@ def _crates_of_tests(start: Tree) -> frozenset[str]:
             paths = (entry.get("path") for entry in entries if isinstance(entry, dict))
             folders = (resolved(name, parent(path)) for name in paths if isinstance(name, str))
             (tests if table == "dev-dependencies" else product).update(folder for folder in folders if folder)
-    return frozenset(tests - product)
+    return frozenset(folder for folder in tests - product if _is_for_tests(start, folder))
+
+
+_HELPS = re.compile(
+    r"(?:^|[-_/])(?:tests?|testing|testkit|testutils?|supports?|helpers?|fixtures?|asserts?|assertions?|mocks?|harness)(?:[-_]|$)"
+)
+
+
+def _is_for_tests(start: Tree, folder: str) -> bool:
+    """Whether a crate looks like one that is made for tests, and not like a part of the product that other tests use."""
+    package = _toml_options(start, f"{folder}/Cargo.toml", ("package",))
+    return package.get("publish") is False or _HELPS.search(str(package.get("name", folder))) is not None
 
 
 def _pytest_options(start: Tree, folder: str) -> dict[str, Any]:

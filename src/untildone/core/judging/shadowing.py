@@ -15,7 +15,7 @@ _RUNNERS = frozenset(("pytest", "_pytest", "pluggy", "iniconfig"))
 
 _RUNNER_MODULES = _RUNNERS | words(
     "py packaging exceptiongroup tomli unittest nose nose2 xdist execnet hypothesis _hypothesis_pytestplugin tox nox doctest "
-    "pygments colorama coverage anyio importlib_metadata"
+    "pygments colorama anyio importlib_metadata"
 )
 
 _STARTUP_MODULES = words(
