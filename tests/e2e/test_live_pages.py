@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import httpx
 import pytest
@@ -79,6 +80,17 @@ def test_the_page_of_a_loop_follows_what_others_do(browser: Browser, server: Das
         page.get_by_role("heading", level=1).click()
         server.client.post(f"{loop}/stop", json={"now": True}).raise_for_status()
         expect(page.get_by_label("Message to the agent")).to_be_hidden()
+
+
+def test_of_two_people_who_give_more_rounds_at_once_one_does(server: DashboardServer) -> None:
+    loop_id = server.create("For two", args=["--scenario=never"], max_iterations=1)
+    server.until_status(loop_id, "paused")
+    loop = f"/api/v1/loops/{loop_id}"
+    tag = server.client.get(loop).headers["ETag"]
+    assert f'data-match="&#34;{tag.strip(chr(34))}&#34;"' in server.client.get("/").text
+    more: dict[str, Any] = {"json": {"budget": {"iterations": "+5"}, "now": True}, "headers": {"If-Match": tag}}
+    assert [server.client.post(f"{loop}/resume", **more).status_code for _ in range(2)] == [200, 412]
+    assert server.show(loop_id)["budget"]["iterations"] == 6
 
 
 def test_a_page_whose_session_ends_leads_to_the_login(browser: Browser, server: DashboardServer) -> None:

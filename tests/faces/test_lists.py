@@ -53,22 +53,22 @@ API = "POST /api/v1/loops/loop-1"
         (
             Need(NeedKind.BUDGET, Act.EXTEND, "", Limit.ITERATIONS, 5),
             Chip("budget used up", "warn"),
-            ("+5 rounds and go on", f"{API}/retry", {"budget": {"iterations": "+5"}}),
+            ("+5 rounds and go on", f"{API}/resume", {"budget": {"iterations": "+5"}, "now": True}),
         ),
         (
             Need(NeedKind.BUDGET, Act.EXTEND, "", Limit.COST, 5),
             Chip("budget used up", "warn"),
-            ("+$5 and go on", f"{API}/retry", {"budget": {"cost": "+5"}}),
+            ("+$5 and go on", f"{API}/resume", {"budget": {"cost": "+5"}, "now": True}),
         ),
         (
             Need(NeedKind.BUDGET, Act.EXTEND, "", Limit.TOKENS, 1_000_000),
             Chip("budget used up", "warn"),
-            ("+1,000,000 tokens and go on", f"{API}/retry", {"budget": {"tokens": "+1000000"}}),
+            ("+1,000,000 tokens and go on", f"{API}/resume", {"budget": {"tokens": "+1000000"}, "now": True}),
         ),
         (
             Need(NeedKind.BUDGET, Act.EXTEND, "", Limit.MINUTES, 30),
             Chip("budget used up", "warn"),
-            ("+30 minutes and go on", f"{API}/retry", {"budget": {"minutes": "+30"}}),
+            ("+30 minutes and go on", f"{API}/resume", {"budget": {"minutes": "+30"}, "now": True}),
         ),
         (Need(NeedKind.LOGIN, Act.RETRY, ""), Chip("login", "bad"), ("Log in, then retry", f"{API}/retry", None)),
         (Need(NeedKind.FAILED, Act.RETRY, ""), Chip("failed", "bad"), ("Retry", f"{API}/retry", None)),

@@ -58,9 +58,10 @@ def resume(
     asks_person: bool = False,
     host: Host = Host.TERMINAL,
     environment: Mapping[str, str] = os.environ,
+    known: int | None = None,
 ) -> Loop:
     """Resume a loop, with `changes` of its budget. BudgetUsedUp if it would rest again at once, unless `asks_person`: then the caller asks
-    a person for more.
+    a person for more. LoopChanged if its last entry is not the one of number `known`.
 
     `host` is the kind of host that will drive it. `skip_wait` tries a usage limit at once.
     """
@@ -70,7 +71,9 @@ def resume(
     served = loop.host is Host.SERVER and loop.status is Status.RUNNING and store.is_driven(loop_id)
     new_host = Host.NONE if served and host is Host.TERMINAL else _host_after(loop, host)
     events: tuple[Event, ...] = (*changes, ResumeRequested(skip_wait, new_host))
-    return _request(store, loop_id, Control.RESUME, *events, environment=environment, asks_person=asks_person)
+    return _request(
+        store, loop_id, Control.RESUME, *events, environment=environment, asks_person=asks_person, known=known
+    )
 
 
 def _host_after(loop: Loop, host: Host) -> Host:

@@ -88,8 +88,9 @@ def test_out_of_rounds_is_extended_and_resumed_in_one_act() -> None:
     )
     (extend, _) = acts.buttons(T, shown, need_of(shown.loop))
     assert extend.label == "+5 rounds and go on"
-    assert extend.act == "POST /api/v1/loops/loop-1/retry"
-    assert json.loads(extend.body) == {"budget": {"iterations": "+5"}}
+    assert extend.act == "POST /api/v1/loops/loop-1/resume"
+    assert json.loads(extend.body) == {"budget": {"iterations": "+5"}, "now": True}
+    assert extend.match == f'"{shown.loop.seq}"'
 
 
 @pytest.mark.parametrize(("used", "more"), [(2, {}), (3, {"budget": {"iterations": "+2"}})])

@@ -180,12 +180,13 @@ def pause_loop(loop_id: LoopId, service: Serving, when: Now | None = None) -> Lo
     return line(service, control.pause(service.store_of(loop_id), loop_id, _urgency(when)))
 
 
-@router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))
-def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None) -> LoopLine:
+@router.post("/{loop_id}/resume", response_model=LoopLine, responses=may_answer(404, 409, 412, 422, 503))
+def resume_loop(loop_id: LoopId, service: Serving, how: Resumption | None = None, if_match: IfMatch = None) -> LoopLine:
     """Resume a loop on this server. A loop that another process drives stays there. One whose budget is used up needs more with it."""
     how = how or Resumption.model_validate({})
     changes = budget_changes(how.budget) if how.budget else ()
-    return line(service, service.resume(loop_id, *changes, skip_wait=how.now))
+    known = _entry(service.store_of(loop_id).load(loop_id), if_match)
+    return line(service, service.resume(loop_id, *changes, skip_wait=how.now, known=known))
 
 
 @router.post("/{loop_id}/stop", response_model=LoopLine, responses=may_answer(404, 409, 422, 503))

@@ -160,7 +160,7 @@ class SecurityMiddleware:
     def _unfit(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
         """Why the request is refused whoever sent it."""
         if not self._is_our_name(headers.get("host", "")):
-            hint = "call it by the address that `untildone serve` printed"
+            hint = "call it by the address that `untildone serve` printed, or start it with `--name` and this name"
             return Refusal(Code.WRONG_HOST, "This server has another name.", hint)
         if not _is_same_site(headers, scope):
             return Refusal(Code.CROSS_SITE, "Requests from pages of other sites are refused.")

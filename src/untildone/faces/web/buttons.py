@@ -34,6 +34,8 @@ class Button:
     """The id of a dialog that it opens instead."""
     href: str = ""
     """Where it leads, if it is a link."""
+    match: str = ""
+    """The tag of the loop as it is shown: if it has changed since, the call does nothing."""
 
     @property
     def is_answer(self) -> bool:
@@ -60,21 +62,27 @@ def resume(t: Texts, loop_id: str) -> Button:
     return post(loop_id, "resume", t("Resume"), done=t("It goes on."), icon="play", key="r", look="primary")
 
 
-def retry(t: Texts, loop_id: str, label: str = "", body: object = None) -> Button:
-    """The button that lets a loop go on that rests or has failed; with a body, with more budget."""
-    name = "retry" if body is None else "extend"
+def retry(t: Texts, loop_id: str, label: str = "") -> Button:
+    """The button that lets a loop go on that rests or has failed."""
     more = {"done": t("It goes on."), "icon": "play", "key": "r", "look": "primary"}
-    return post(loop_id, name, label or t("Retry"), body, route="retry", **more)
+    return post(loop_id, "retry", label or t("Retry"), **more)
 
 
-def solving(t: Texts, loop_id: str, need: Need) -> Button:
-    """The one act that gives a loop what it needs."""
+def _extend(t: Texts, loop_id: str, seq: int, need: Need) -> Button:
+    """The button that lets a loop go on with more budget. Of two people who press it at once, one gives it more, not both."""
+    amount = f"+{need.amount:g}" if need.amount < 1e6 else f"+{need.amount:.0f}"
+    body = {"budget": {(need.limit or Limit.ITERATIONS).value: amount}, "now": True}
+    more = {"done": t("It goes on."), "icon": "play", "key": "r", "look": "primary", "match": f'"{seq}"'}
+    return post(loop_id, "extend", _extension(t, need), body, route="resume", **more)
+
+
+def solving(t: Texts, loop_id: str, seq: int, need: Need) -> Button:
+    """The one act that gives a loop what it needs. `seq` is its last entry that is shown."""
     match need.act:
         case Act.ANSWER:
             return Button(ANSWER, t("Answer and go on"), done=t("It goes on."), key="r")
         case Act.EXTEND:
-            more = f"+{need.amount:g}" if need.amount < 1e6 else f"+{need.amount:.0f}"
-            return retry(t, loop_id, _extension(t, need), {"budget": {(need.limit or Limit.ITERATIONS).value: more}})
+            return _extend(t, loop_id, seq, need)
         case Act.RETRY:
             return retry(t, loop_id, t("Log in, then retry") if need.kind is NeedKind.LOGIN else "")
         case Act.ADD_CHECK:

@@ -169,11 +169,11 @@ class Service:
         self.fleet.want(loop_id)
         return loop
 
-    def resume(self, loop_id: str, *changes: BudgetChanged, skip_wait: bool) -> Loop:
-        """Resume a loop and queue it for a slot. A loop that another process drives stays there."""
+    def resume(self, loop_id: str, *changes: BudgetChanged, skip_wait: bool, known: int | None = None) -> Loop:
+        """Resume a loop and queue it for a slot. A loop that another process drives stays there. `known`: its last entry."""
         store = self.store_of(loop_id)
         host = Host.NONE if store.is_driven(loop_id) else self.host
-        loop = control.resume(store, loop_id, *changes, skip_wait=skip_wait, host=host)
+        loop = control.resume(store, loop_id, *changes, skip_wait=skip_wait, host=host, known=known)
         self.fleet.want(loop_id)
         return loop
 

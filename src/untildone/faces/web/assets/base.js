@@ -278,7 +278,7 @@ function age(at) {
 
 /**
  * Do what a button says: `data-act="POST /api/v1/…"`, with `data-body` (JSON), `data-confirm` (a question first),
- * in a dialog with `data-match`: only if the loop is still in that state,
+ * itself or in a dialog with `data-match`: only if the loop is still in that state,
  * `data-done` (a message) and `data-then`: where to go, with {name} from the answer.
  * @param {HTMLElement} button
  */
@@ -288,7 +288,7 @@ export async function act(button) {
   if (button.dataset.confirm && !(await confirmed(button.dataset.confirm))) return;
   button.setAttribute("aria-busy", "true");
   try {
-    const match = button.closest("dialog")?.dataset.match;
+    const match = button.dataset.match ?? button.closest("dialog")?.dataset.match;
     const body = button.dataset.body === undefined ? undefined : JSON.parse(button.dataset.body);
     isGoing = method === "DELETE" && button.dataset.then !== undefined;
     const answer = await call(method, path, body, match ? { "if-match": match } : {});

@@ -114,7 +114,7 @@ class Cards:
             Chip(self._t(word), colour),
             need.text,
             until=need.until,
-            buttons=(solving(self._t, row.loop_id, need),),
+            buttons=(solving(self._t, row.loop_id, row.seq, need),),
         )
 
     def working(self, at_work: AtWork) -> Card:
@@ -152,7 +152,9 @@ class Cards:
                 row, self._chip(row, waiting), text, since=since, until=until, buttons=self._controls(row, waiting)
             )
         text = row.need.text if row.need is not None else row.problem or row.not_ours or row.reason
-        buttons = (solving(self._t, row.loop_id, row.need),) if row.need is not None else self._controls(row, None)
+        buttons = (
+            (solving(self._t, row.loop_id, row.seq, row.need),) if row.need is not None else self._controls(row, None)
+        )
         return self._card(row, self._chip(row, None), text, buttons=buttons)
 
     def _card(self, row: Row, chip: Chip, text: str = "", **facts: object) -> Card:

@@ -54,7 +54,7 @@ def _by_status(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
             yield _begin_again(t, loop)
         case Status.COMPLETED:
             if need is not None and need.act is Act.ADD_CHECK:
-                yield solving(t, loop.loop_id, need)
+                yield solving(t, loop.loop_id, loop.seq, need)
             if any(result.command for result in loop.gates):
                 yield post(loop.loop_id, "verify", t("Run the checks again"), icon="good")
 
@@ -62,14 +62,14 @@ def _by_status(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
 def _go_on(t: Texts, loop: Loop, need: Need | None) -> Button:
     gauge = moves.used_up(loop, leader_of(loop))
     if gauge is not None:
-        return solving(t, loop.loop_id, extension(gauge))
+        return solving(t, loop.loop_id, loop.seq, extension(gauge))
     answers = need is not None and need.act is Act.ANSWER
-    return resume(t, loop.loop_id) if need is None or answers else solving(t, loop.loop_id, need)
+    return resume(t, loop.loop_id) if need is None or answers else solving(t, loop.loop_id, loop.seq, need)
 
 
 def _running(t: Texts, loop: Loop, need: Need | None) -> Iterator[Button]:
     if need is not None and need.act is Act.RESUME_NOW:
-        yield solving(t, loop.loop_id, need)
+        yield solving(t, loop.loop_id, loop.seq, need)
     if loop.stop is None:
         yield post(loop.loop_id, "pause", t("Pause after this round"), icon="pause", key="p")
         yield post(loop.loop_id, "pause-now", t("Pause now"), {"now": True}, route="pause", icon="pause", key="P")
