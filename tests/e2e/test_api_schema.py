@@ -30,12 +30,16 @@ checks.ensure_resource_availability.enabled = false
 include-path-regex = "/tasks/order$"
 checks.allow_header_conformance.enabled = false
 
+[checks.negative_data_rejection]
+expected-statuses = ["400", "401", "403", "404", "405", "406", "409", "412", "413", "415", "422", "428", "429", "503"]
+
 [checks.positive_data_acceptance]
 expected-statuses = ["2xx", "401", "403", "404", "409", "412", "422", "429", "503"]
 """
 """A stream that stays would be waited for. No schema knows which folders are served, which state a loop is in, which checks it has,
 which keys were used, and whether its store is Postgres: a body that the schema allows may be 409, 412 or 422, and nothing else. A new loop
-has no receipt yet. A task may have the name `order`, so that `/tasks/order` has the methods of a task too."""
+has no receipt yet. A task may have the name `order`, so that `/tasks/order` has the methods of a task too. A text may be longer than any
+body."""
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def test_what_the_running_turn_has_used_is_not_left_for_a_child(project: Command
         'open("piece.txt", "w").write("x")\ndone()\n'
     )
     assert project.run("run", "--children", "1", "--max-minutes", "1", *arguments(project, body)).code == 0
-    assert "are left for another loop" in (project.home / "said").read_text()
+    assert "Too little is left for another loop" in (project.home / "said").read_text()
     assert len(project.loops) == 1
 
 
