@@ -16,6 +16,8 @@ from tests.support.command_line import CommandLine, finish, until
 from untildone.testing.modelapi import Step, Usage
 
 MESSAGE = Usage(input_tokens=1000, output_tokens=57, cache_read_tokens=300)
+WAITS = "timeout 60 tail -f /dev/null"
+"""Claude Code runs no `sleep` alone."""
 
 
 def test_a_turn_ends_at_the_limit_and_not_after_it(cli: CommandLine) -> None:
@@ -130,7 +132,7 @@ def test_a_limit_that_is_raised_while_the_turn_runs_holds(cli: CommandLine) -> N
 def test_an_agent_that_tells_of_each_message_overshoots_by_one_at_most(agent: str, tmp_path: Path) -> None:
     with open_desk(agent, tmp_path) as desk:
         quick, long = (
-            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", "sleep 60")
+            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", WAITS)
         )
         # opencode tells of a message when its tools have ended, and begins the next one at once. Others are ended in the tool.
         third = quick if agent == "opencode" else long
@@ -159,7 +161,7 @@ def test_an_agent_that_tells_of_each_message_overshoots_by_one_at_most(agent: st
 def test_what_an_agent_used_before_its_runner_was_killed_counts_once(agent: str, tmp_path: Path) -> None:
     with open_desk(agent, tmp_path) as desk:
         quick, long = (
-            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", "sleep 60")
+            Step(tools=(shell(agent, command),), usage=MESSAGE) for command in ("echo x >> steps.txt", WAITS)
         )
         desk.api.load([quick, quick, long, claims()])
         working = desk.begin("Work", "--max-tokens", "1000000", "-r", "3")
@@ -219,9 +221,7 @@ def test_dollars_overshoot_by_one_message_at_most(agent: str, tmp_path: Path) ->
         prices_of_opencode(desk, {"input": 4, "output": 20})
         (desk.workspace / "untildone.toml").write_text('[prices]\nscripted-model = "4 20"\ndate = "2026-11-01"\n')
         used = Usage(input_tokens=1000, output_tokens=57)
-        quick, long = (
-            Step(tools=(shell(agent, command),), usage=used) for command in ("echo x >> steps.txt", "sleep 60")
-        )
+        quick, long = (Step(tools=(shell(agent, command),), usage=used) for command in ("echo x >> steps.txt", WAITS))
         desk.api.load([quick, quick, quick if agent == "opencode" else long, *(quick for _ in range(4)), claims()])
         message = (4 * used.input_tokens + 20 * used.output_tokens) / 1e6
         ran = desk.run("Work", "--max-cost", f"{2.5 * message:.6f}", "-r", "1")
