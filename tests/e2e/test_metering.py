@@ -227,9 +227,11 @@ def test_dollars_overshoot_by_one_message_at_most(agent: str, tmp_path: Path) ->
         ran = desk.run("Work", "--max-cost", f"{2.5 * message:.6f}", "-r", "1")
         assert (ran.code, ran.end["outcome"]) == (3, "budget"), ran.errors
         told = ran.end["spend"]["tokens"] / used.total_tokens
-        assert told in (2, 3), told
-        assert desk.api.usage_served.total_tokens / used.total_tokens - told in (0, 1)
-        assert told * message == pytest.approx(ran.end["spend"]["cost_usd"])
+        # Claude Code tells what a message read when it begins, and may be ended before it tells what the message wrote.
+        assert 2 <= told <= 3, told
+        assert 0 <= desk.api.usage_served.total_tokens / used.total_tokens - told <= 1
+        dollars = ran.end["spend"]["cost_usd"]
+        assert dollars == pytest.approx(told * message) if told in (2, 3) else 2 * message < dollars < 3 * message
         if agent == "codex":
             (cut,) = desk.happened("iteration_interrupted")
             assert cut["priced"] == "2026-11-01"
