@@ -43,3 +43,8 @@ def test_a_proof_that_did_not_apply_is_not_said_to_have_passed() -> None:
     assert line.text == "gate: red_first: proves nothing: There are no new tests."
     [line] = loop_lines.of_gate(GateResult("red_first", command="red_first", passed=True))
     assert line.text == "gate: red_first: passed"
+
+
+def test_a_gate_that_is_no_proof_is_said_to_have_passed() -> None:
+    [line] = loop_lines.of_gate(GateResult("require_change", command="", passed=True, proves=False))
+    assert line.text == "gate: require change: passed"

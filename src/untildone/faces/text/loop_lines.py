@@ -82,6 +82,7 @@ from untildone.core.plugins.agent_io import (
     ToolStarted,
     Used,
 )
+from untildone.core.receipts.proving import PROOFS
 from untildone.core.values.value import dataclass
 from untildone.faces.text.plain import harmless, one_line
 from untildone.operations import output
@@ -166,8 +167,8 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
     """The result of a gate; if it failed, with the end of its output and notes about the room."""
     name = one_line(result.command or result.gate.replace("_", " "))
     took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
-    if result.passed and not result.proves:
-        return (Line(f"gate: {name}: {proves_nothing(result)}{took}", Kind.QUIET),)
+    if nothing := proves_nothing(result):
+        return (Line(f"gate: {name}: {nothing}{took}", Kind.QUIET),)
     if result.passed:
         return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
     tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
@@ -178,7 +179,9 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
 
 
 def proves_nothing(result: GateResult) -> str:
-    """What a proof that did not apply says, with its reason."""
+    """What a proof that did not apply says, with its reason. Empty for other results: gates that are no proofs just hold."""
+    if not result.passed or result.proves or result.gate not in PROOFS:
+        return ""
     return one_line(": ".join(("proves nothing", *result.notes[:1])), LONGEST_REASON)
 
 

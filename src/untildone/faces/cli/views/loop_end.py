@@ -77,8 +77,8 @@ def _facts(loop: Loop, store: Store) -> tuple[Line, ...]:
 
 def _gate(result: GateResult) -> str:
     name = one_line(result.command or result.gate.replace("_", " "))
-    if result.passed and not result.proves:
-        return f"○ {name}: {loop_lines.proves_nothing(result)}"
+    if nothing := loop_lines.proves_nothing(result):
+        return f"○ {name}: {nothing}"
     return f"✓ {name}" if result.passed else f"✗ {name}: {one_line(result.reason)}"
 
 
