@@ -45,9 +45,13 @@ state_folder = home / ".local" / "state" / "untildone"
 
 
 def _note_crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Leave a note that this script is wrong: an agent that fails by mistake proves nothing."""
+    """Leave a note that this script is wrong: an agent that fails by mistake proves nothing. It ends as one that gave up: a crash would be
+    tried again inside the round, and look like another round."""
     (agent_folder / "crashed").write_text("".join(traceback.format_exception(kind, error, trace)))
     sys.__excepthook__(kind, error, trace)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 sys.excepthook = _note_crash
