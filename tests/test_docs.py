@@ -47,6 +47,7 @@ def surroundings(tmp_path: Path) -> Iterator[dict[str, str]]:
     orphans.end_all(mark)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(WITHIN + 60)
 @pytest.mark.parametrize("section", STORIES, ids=lambda section: section.name)
 def test_examples_do_what_they_say(section: Section, tmp_path: Path, surroundings: dict[str, str]) -> None:

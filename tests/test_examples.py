@@ -61,6 +61,7 @@ def test_every_program_is_run_and_listed() -> None:
     assert {path.name for path in EXAMPLES.iterdir() if path.is_file()} == {*listed, "README.md"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENDS_WITH)
 def test_it_does_what_it_says(name: str, home: CommandLine) -> None:
     ended = run(name, home)

@@ -647,6 +647,7 @@ def test_complaints_that_have_another_cause_are_not_put_down_to_the_box(person: 
     assert Refusals(person.box(), person.environment).take(line.format(home=person.home).encode()) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests have shown it already")
 def test_all_of_this_holds_for_an_ordinary_user_too(shared_folder: Path) -> None:
     """The interpreter of these tests may lie in a folder that the user cannot enter, so another one runs them again."""

@@ -83,6 +83,7 @@ def test_a_wrap_that_is_killed_after_the_job_is_done_leaves_a_receipt(person: Pe
         until(lambda: list(person.cli.workspace.glob(".loop/history/*/receipt.json")), PATIENCE)
 
 
+@pytest.mark.slow
 def test_after_a_power_cut_the_loop_has_no_runner_and_can_be_ended(person: Person) -> None:
     with person.wraps("--supervisor", "judge") as terminal:
         asked(terminal, "one")
@@ -97,6 +98,7 @@ def test_after_a_power_cut_the_loop_has_no_runner_and_can_be_ended(person: Perso
     assert loop(person)["outcome"] == "stopped"
 
 
+@pytest.mark.slow
 def test_after_a_power_cut_the_loop_goes_on_in_its_session(person: Person) -> None:
     with person.wraps("--supervisor", "judge") as terminal:
         session_id = asked(terminal, "one")

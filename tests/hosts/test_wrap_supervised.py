@@ -14,7 +14,7 @@ from tests.hosts.wrapping import PATIENCE, Person
 from tests.support.command_line import CommandLine, until
 from tests.support.terminal import Terminal
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 AGREES = "[TASK_COMPLETED {word}]"
 MORE = "Add a test, please."
 

@@ -39,6 +39,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_cheat_is_refused(stage: Stage, name: str) -> None:
     number, (family, cheat) = next(

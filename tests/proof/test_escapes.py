@@ -34,6 +34,7 @@ def world() -> Iterator[World]:
         yield made
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("boxes")
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", PLAYED)
@@ -45,6 +46,7 @@ def test_try_is_held(world: World, name: str) -> None:
     assert verdict.result is Result.HELD, verdict.evidence
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("boxes")
 @pytest.mark.timeout(400)
 def test_what_gets_out_is_noticed(world: World) -> None:

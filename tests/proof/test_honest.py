@@ -36,6 +36,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_honest_work_is_verified(stage: Stage, name: str) -> None:
     number, (group, case) = next(
@@ -46,6 +47,7 @@ def test_honest_work_is_verified(stage: Stage, name: str) -> None:
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", releases.RULES)
 def test_the_next_release_of_a_package_is_verified(stage: Stage, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two releases of a small package lie beside this file; `make honest` downloads many more."""

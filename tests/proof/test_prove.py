@@ -26,6 +26,7 @@ PLAYED = {
 
 
 @LINUX
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_case_is_judged_as_it_must_be(tmp_path_factory: pytest.TempPathFactory, boxes: None, name: str) -> None:
     stage = Stage(tmp_path_factory.mktemp("prove"))

@@ -89,6 +89,7 @@ def test_loops_to_drive_need_one_query_unless_an_older_version_wrote_since(
     assert statements() - before <= 3
 
 
+@pytest.mark.slow
 def test_waiting_needs_hardly_any_query(store: PostgresStore, statements: Callable[[], int]) -> None:
     store.create(loop_created("loop-1"))
     with store.lease("loop-1") as runner:

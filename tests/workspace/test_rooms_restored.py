@@ -143,6 +143,7 @@ print(last)
 
 
 class TestCrash:
+    @pytest.mark.slow
     def test_a_kill_at_any_step_loses_nothing(self, premises: Premises, tmp_path: Path) -> None:
         before = state(premises)
         claimed = premises.shadow.take().tree

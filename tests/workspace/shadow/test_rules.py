@@ -76,6 +76,7 @@ def as_git_says(place: Path) -> set[str]:
     return {os.fsdecode(path) for path in listed.split(b"\0") if path}
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sets(PATHS, min_size=1, max_size=12), RULE_FILES, st.lists(PATTERNS, max_size=2).map("".join))
 @example({"sub/x", "sub/y.log", "y.log"}, {"": "*.log\n", "sub": "!y.log\n"}, "")
