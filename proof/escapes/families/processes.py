@@ -70,8 +70,10 @@ place = ctypes.create_string_buffer(8)
 part = Part(ctypes.addressof(place), 8)
 for pid in (VICTIM, os.getppid() if os.getppid() > 1 else VICTIM):
     for name, call in (("reads", READ), ("writes", WRITE)):
-        if pid == VICTIM and syscall(call, pid, ctypes.byref(part), 1, ctypes.byref(Part(0x400000, 8)), 1, 0) not in (-3, -1):
-            got(f"{name} memory outside")
+        one, none = ctypes.c_ulong(1), ctypes.c_ulong(0)
+        moved = syscall(call, pid, ctypes.byref(part), one, ctypes.byref(Part(0x400000, 8)), one, none)
+        if pid == VICTIM and moved not in (-3, -1):
+            got(f"{name} memory outside: {moved}")
     handle = syscall(OPEN, pid, 0)
     for number in range(64) if handle >= 0 else ():
         kept = syscall(GET, handle, number, 0)
