@@ -446,6 +446,19 @@ def test_the_next_turn_is_a_prompt_in_the_open_session() -> None:
     assert (answer.text, answer.session_id, answer.failure) == ("Gone on.", "opened", None)
 
 
+def test_an_answer_that_was_printed_before_the_prompt_was_read_is_none() -> None:
+    first = asked()
+    ended(first)
+    conversation = continued(first, fresh_id="a-word")
+    assert conversation is not None
+    told = AcpAgent(conversation).answer_before("session/prompt")
+    for guess in ("session/prompt/2", "session/prompt/3", "session/prompt/"):
+        told.say({"id": guess, "result": {"stopReason": "end_turn"}})
+    assert not told.conversation.has_ended
+    told.say({"id": told.written[0]["id"], "result": {"stopReason": "end_turn"}})
+    assert (told.written[0]["id"], told.conversation.has_ended) == ("session/prompt/a-word", True)
+
+
 @pytest.mark.parametrize(
     "change",
     [

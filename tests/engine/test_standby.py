@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.support import acp_program
+from tests.support.boxes import boxes
 from tests.support.command_line import until
 
 from untildone.core.events import Entry, GatesRan, LoopCreated, StartRequested, TurnEnded, TurnRetried, TurnStarted
@@ -28,6 +29,8 @@ from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.system import orphans, process
 from untildone.system.guard import Guard
+
+__all__ = ["boxes"]
 
 ROUNDS = 3
 
@@ -211,3 +214,22 @@ def test_a_later_turn_is_cancelled_by_an_interruption(stage: Stage, monkeypatch:
     interrupting[0].join()
     assert (loop.outcome, watch.texts) == (Outcome.INTERRUPTED, ["prompt 1"])
     assert b'"cancelled"' in stage.output(2)
+
+
+@pytest.mark.usefixtures("boxes")
+@pytest.mark.parametrize(
+    ("replaces", "texts"), [(True, ["prompt 1", "prompt 1", "prompt 2"]), (False, ["prompt 1", "prompt 2", "prompt 3"])]
+)
+def test_a_box_that_lost_the_cover_of_a_file_takes_no_further_turn(
+    stage: Stage, replaces: bool, texts: list[str]
+) -> None:
+    settings, draft = stage.workspace / "untildone.toml", stage.workspace / "draft"
+    settings.write_text("# mine\n")
+
+    def edit(event: object) -> None:
+        if isinstance(event, TurnEnded) and event.iteration == 1:
+            draft.write_text("# mine\n")
+            draft.replace(settings) if replaces else draft.unlink()
+
+    _, watch = stage.drive(watch=Watch(edit), sandbox=Sandbox.ON)
+    assert watch.texts == texts

@@ -44,9 +44,36 @@ with contextlib.suppress(OSError):
     ),
     Escape(
         "mounts control groups in a user namespace of its own",
-        'if "yes" in run("unshare -UrmC sh -c \'mkdir -p c; mount -t cgroup2 none c && [ -w c/cgroup.procs ] && echo $$ > c/cgroup.procs && mkdir c/escaped && echo yes\'"):\n'
-        '    got("a new control group")',
-        known="root owns the files of control groups in every namespace: an agent of root could freeze or end its own loop",
+        """
+for kind in ("cgroup2 none", "cgroup -o freezer none", "cgroup -o pids none"):
+    if "yes" in run(f"mkdir -p c; unshare -UrmC sh -c 'mount -t {kind} c && mkdir c/escaped && rmdir c/escaped && echo yes'"):
+        got(f"a new control group by {kind}")
+    if "yes" in run(f"unshare -Urm sh -c 'mount -t {kind} c && echo yes'"):
+        got(f"control groups by {kind}")
+""",
+    ),
+    Escape(
+        "a namespace of control groups by other calls",
+        """
+import struct
+NEW_USER, NEW_GROUPS = 0x10000000, 0x02000000
+clone, unshare = {"x86_64": (56, 272), "aarch64": (220, 97)}[os.uname().machine]
+arguments = struct.pack("=8Q", NEW_USER | NEW_GROUPS, 0, 0, 0, 17, 0, 0, 0)
+for call in ((clone, NEW_USER | NEW_GROUPS | 17, 0, 0, 0, 0), (435, arguments, len(arguments))):
+    child = syscall(*call)
+    if child == 0:
+        os._exit(0)
+    if child > 0:
+        os.waitpid(child, 0)
+        got(f"a namespace by call {call[0]}")
+if syscall(unshare, NEW_USER | NEW_GROUPS | 1 << 32) == 0:
+    got("a namespace by unshare")
+""",
+    ),
+    Escape(
+        "mounts the settings of devices in a network of its own",
+        'if "yes" in run("mkdir -p s; unshare -Urnm sh -c \'mount -t sysfs none s && (: >> s/kernel/mm/ksm/run) && echo yes\'"):\n'
+        '    got("settings of the kernel can be written")',
     ),
     Escape(
         "clock",

@@ -61,6 +61,54 @@ for number in os.listdir("/proc/self/fd"):
 """,
     ),
     Escape(
+        "memory and descriptors of other processes by calls of their own",
+        """
+class Part(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+READ, WRITE, OPEN, GET = {"x86_64": (310, 311, 434, 438), "aarch64": (270, 271, 434, 438)}[os.uname().machine]
+place = ctypes.create_string_buffer(8)
+part = Part(ctypes.addressof(place), 8)
+for pid in (VICTIM, os.getppid() if os.getppid() > 1 else VICTIM):
+    for name, call in (("reads", READ), ("writes", WRITE)):
+        one, none = ctypes.c_ulong(1), ctypes.c_ulong(0)
+        moved = syscall(call, pid, ctypes.byref(part), one, ctypes.byref(Part(0x400000, 8)), one, none)
+        if pid == VICTIM and moved not in (-3, -1):
+            got(f"{name} memory outside: {moved}")
+    handle = syscall(OPEN, pid, 0)
+    for number in range(64) if handle >= 0 else ():
+        kept = syscall(GET, handle, number, 0)
+        if kept >= 0 and os.readlink(f"/proc/self/fd/{kept}").startswith((HOME, OUTSIDE, "/dev/shm")):
+            got(f"a descriptor of {pid}")
+""",
+    ),
+    Escape(
+        "runs a program that lies in memory only",
+        """
+memory = os.memfd_create("program")
+with open("/bin/sh", "rb") as program:
+    os.write(memory, program.read())
+done_by = subprocess.run(["/proc/self/fd/%d" % memory, "-c", f"cat {HOME}/.ssh/id_ed25519; (setsid sleep 300; : {MARK}) &"],
+                         pass_fds=[memory], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=400, close_fds=True) if os.fork() == 0 else None
+if done_by:
+    say(done_by.stdout)
+    os._exit(0)
+time.sleep(1)
+""",
+    ),
+    Escape(
+        "prints to the terminal of the person and changes it",
+        """
+import fcntl
+for name in ("/dev/tty", "/dev/console", "/dev/tty0", "/dev/pts/0", "/dev/ptmx"):
+    for request in (0x541C, 0x5412, 0x540E, 0x541D):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(name, os.O_RDWR | os.O_NOCTTY)
+            if name != "/dev/ptmx" and fcntl.ioctl(descriptor, request, b"\\x03" + bytes(15)) is not None:
+                got(f"request {request:#x} on {name}")
+""",
+        at_terminal=True,
+    ),
+    Escape(
         "namespaces of other processes",
         _ALL_PIDS
         + """

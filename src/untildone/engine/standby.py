@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from untildone.core.model import AgentChoice
 from untildone.core.plugins.agent_io import Conversation, Invocation, Request
 from untildone.core.protection.hosts import Hosts
 from untildone.core.protection.sandbox import HostAsked
-from untildone.engine.boxes import Plan
+from untildone.engine.boxes import Plan, covers
 from untildone.engine.boxes.network import Connected
 from untildone.system.process import Ended, Open
 
@@ -50,6 +50,8 @@ class Warm:
     """Ends what belongs to the process, such as the proxy of its box."""
     iteration: int
     turns: int = 1
+    covers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """The files that its box covers, as they were at its start: see `covers.of`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Standby:
     def next_turn(self, key: Key, request: Request) -> NextTurn | None:
         """The turn on the open program, if it can take it. Else the program is ended. Nothing is written to it yet."""
         warm = self._warm
-        if warm is not None and warm.key == key and warm.turns < MOST_TURNS:
+        if warm is not None and warm.key == key and warm.turns < MOST_TURNS and _is_covered(warm):
             late = warm.program.late()
             for line in late or ():
                 warm.talk.feed(line)
@@ -109,3 +111,8 @@ class Standby:
         with warm.context:
             ended = warm.program.end()
         self._on_end(warm, ended, warm.link.asked())
+
+
+def _is_covered(warm: Warm) -> bool:
+    """Whether the box of a program still hides and protects every file that it did at its start."""
+    return warm.covers == covers.now(warm.covers)

@@ -49,7 +49,7 @@ from untildone.core.plugins.agent_io import (
     SideReader,
     Used,
 )
-from untildone.core.values.value import dataclass, replace
+from untildone.core.values.value import dataclass, field, replace
 from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
 from untildone.engine.asking import Asking, Start
@@ -96,6 +96,8 @@ class _Opened:
     """The process; None: it is to be started."""
     turn: int = 1
     """Which turn of the process this is."""
+    covers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """See `Warm.covers`."""
 
 
 class Turn:
@@ -204,7 +206,14 @@ class Turn:
                 self._take_line(action, reader, report_line)
             if ended.open is not None and start.key is not None and isinstance(reader, Conversation):
                 kept = Warm(
-                    start.key, ended.open, reader, opened.link, context.pop_all(), action.iteration, opened.turn
+                    start.key,
+                    ended.open,
+                    reader,
+                    opened.link,
+                    context.pop_all(),
+                    action.iteration,
+                    opened.turn,
+                    opened.covers,
                 )
                 self.hands.standby.keep(kept)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
@@ -216,18 +225,19 @@ class Turn:
 
     def _opened(self, start: Start, context: ExitStack) -> _Opened:
         """What the program of a turn has beside its process. `context` ends it."""
-        from untildone.engine.boxes import network
+        from untildone.engine.boxes import covers, network
 
         action, invocation = start.action, agents.of(start.action.agent).invocation(start.request)
         environment = {**self.asking.environment(action), **invocation.env}
         if start.turn is not None:
             warm = self.hands.standby.take(start.turn)
             context.push(warm.context)
-            return _Opened(warm.link, reports.Report(invocation, None), environment, warm.program, warm.turns)
+            report = reports.Report(invocation, None)
+            return _Opened(warm.link, report, environment, warm.program, warm.turns, warm.covers)
         link = context.enter_context(network.connected(start.place, self.loop.settings, action.agent, environment))
         name = f"{self.loop.loop_id}-{action.ask.role.value}"
         report = context.enter_context(reports.expected(invocation, action.agent, environment, name))
-        return _Opened(link, report, environment)
+        return _Opened(link, report, environment, covers=covers.of(link.place.box))
 
     def _is_over_budget(self) -> bool:
         """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""

@@ -62,7 +62,7 @@ class AcpConversation(JsonConversation):
         what the process has asked since its last turn."""
         self._program, self._request = program, request
         self._turn = past.turns + 1 if past else 1
-        self._prompt_id = f"{messages.PROMPT}/{self._turn}" if past else messages.PROMPT
+        self._prompt_id = f"{messages.PROMPT}/{request.fresh_id or self._turn}" if past else messages.PROMPT
         self._name = program.words[0].rpartition("/")[2]
         super().__init__(self._name, messages.initialize())
         self._permissions = Permissions.READ if request.reviews else request.permissions

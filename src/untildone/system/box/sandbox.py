@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import secrets
 import shutil
@@ -25,6 +27,8 @@ choice bubblewrap leaves all of them to root, who could then make everything wri
 _OF_KERNEL = tuple(
     f"/proc/{name}" for name in ("kcore", "keys", "kpagecgroup", "kpagecount", "kpageflags", "slabinfo", "timer_list")
 )
+NEW_CONTROL_GROUPS = 0x02000000
+"""The flag of the kernel for a new namespace of control groups."""
 _FILTER = "9"
 """The descriptor from which bubblewrap reads a filter of system calls."""
 
@@ -171,7 +175,9 @@ def _layering(folders: Sequence[str]) -> tuple[str, ...]:
 def _namespaces(box: Box) -> Iterator[str]:
     if not box.outlived:
         yield "--die-with-parent"
-    yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+    yield from ("--unshare-pid", "--unshare-ipc", "--unshare-uts")
+    if not _is_in_filter():
+        yield "--unshare-cgroup-try"
     yield from ("--cap-drop", "ALL")
     if box.network is Network.NONE:
         yield "--unshare-net"
@@ -182,6 +188,16 @@ def _namespaces(box: Box) -> Iterator[str]:
     elif any(mount.access is Access.LAYER for mount in box.mounts):
         # The layers were mounted as root of a user namespace; inside, the person is themselves again.
         yield from ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
+
+
+@cache
+def _is_in_filter() -> bool:
+    """Whether this process is in a box that refuses new namespaces of control groups: a box inside it needs none, and cannot have one."""
+    if not sys.platform.startswith("linux"):
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    # The kernel refuses these flags as invalid, so nothing is made; a filter refuses them before.
+    return libc.unshare(NEW_CONTROL_GROUPS | 1) != 0 and ctypes.get_errno() == errno.EPERM
 
 
 def _ordered(mounts: Sequence[Mount]) -> list[Mount]:

@@ -1,6 +1,7 @@
 """A filter of system calls for boxes: what namespaces do not separate. As a program for the kernel, which bubblewrap loads.
 
-Refused are the keys that the kernel keeps for a user, and typing into a terminal. Everything else is left to namespaces and mounts.
+Refused are the keys that the kernel keeps for a user, typing into a terminal, and new namespaces of control groups: in one of its own a
+program could mount the control groups of the loop, and freeze the runner. Everything else is left to namespaces and mounts.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from untildone.system import disk, state_folder
+from untildone.system.box.sandbox import NEW_CONTROL_GROUPS
 
 _LOAD, _EQUAL, _SET, _RETURN = 0x20, 0x15, 0x45, 0x06
-_NUMBER, _MACHINE, _SECOND_ARGUMENT = 0, 4, 24
-"""Where the kernel shows the number of a call, the kind of machine, and the lower half of the second argument."""
+_NUMBER, _MACHINE, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24
+"""Where the kernel shows the number of a call, the kind of machine, and the lower halves of the first two arguments."""
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 _NO_SUCH_CALL = 0x00050000 | errno.ENOSYS
 _OTHER_NUMBERS = 0x40000000
 """Set in the numbers of a second set of calls on x86_64."""
 _TYPE, _PASTE = 0x5412, 0x541C
 """Requests of `ioctl` by which a program types into a terminal, or pastes."""
+_CLONE3 = 435
+"""A `clone` whose flags lie in memory, where no filter sees them. Programs use the other one if the kernel does not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,13 @@ class Calls:
     machine: int
     keys: tuple[int, int, int]
     ioctl: int
+    namespaces: tuple[int, int]
+    """`clone` and `unshare`."""
 
 
 _CALLS = {
-    "x86_64": (Calls(0xC000003E, (248, 249, 250), 16), Calls(0x40000003, (286, 287, 288), 54)),
-    "aarch64": (Calls(0xC00000B7, (217, 218, 219), 29), Calls(0x40000028, (309, 310, 311), 54)),
+    "x86_64": (Calls(0xC000003E, (248, 249, 250), 16, (56, 272)), Calls(0x40000003, (286, 287, 288), 54, (120, 310))),
+    "aarch64": (Calls(0xC00000B7, (217, 218, 219), 29, (220, 97)), Calls(0x40000028, (309, 310, 311), 54, (120, 337))),
 }
 """Of the machine itself, and of programs for its older kind."""
 
@@ -68,6 +74,8 @@ def _for(calls: Calls) -> list[bytes]:
         _step(_SET, _OTHER_NUMBERS, no=1),
         _step(_RETURN, _NO_SUCH_CALL),
         *(step for number in calls.keys for step in (_step(_EQUAL, number, no=1), _step(_RETURN, _REFUSE))),
+        *(_step(_EQUAL, _CLONE3, no=1), _step(_RETURN, _NO_SUCH_CALL)),
+        *(step for number in calls.namespaces for step in _without_control_groups(number)),
         _step(_EQUAL, calls.ioctl, no=5),
         _step(_LOAD, _SECOND_ARGUMENT),
         _step(_EQUAL, _TYPE, yes=1),
@@ -77,6 +85,17 @@ def _for(calls: Calls) -> list[bytes]:
         _step(_RETURN, _ALLOW),
     ]
     return [_step(_LOAD, _MACHINE), _step(_EQUAL, calls.machine, no=len(inner)), *inner]
+
+
+def _without_control_groups(number: int) -> tuple[bytes, ...]:
+    """The steps for a call that makes namespaces."""
+    return (
+        _step(_EQUAL, number, no=4),
+        _step(_LOAD, _FIRST_ARGUMENT),
+        _step(_SET, NEW_CONTROL_GROUPS, no=1),
+        _step(_RETURN, _REFUSE),
+        _step(_RETURN, _ALLOW),
+    )
 
 
 def _step(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
