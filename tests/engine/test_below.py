@@ -24,7 +24,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, LoopSettings, Outcome, Role, SessionUse, Status, Urgency
 from untildone.engine import below
-from untildone.engine.stepper import leased
+from untildone.engine.leasing import leased
 from untildone.store.files import FileStore
 
 WORKED = (

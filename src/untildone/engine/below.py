@@ -13,7 +13,8 @@ from untildone.core.events import ChildSpent, PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Stepper
 from untildone.store import Store
 from untildone.system import orphans, running, trust
 

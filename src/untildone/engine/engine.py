@@ -15,9 +15,10 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.values.value import replace
 from untildone.engine import leftovers
+from untildone.engine.leasing import leased
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.stepper import Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.settings.guidance import watched
 from untildone.store import Store
