@@ -79,7 +79,7 @@ class Engine:
             self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
-            around.teller.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
+            around.notifier.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
             stepper.take_up(around.site.keep_start)
             hands.note_supervisors()
             with around.children(self, hands):
@@ -98,7 +98,7 @@ class Engine:
 
     def _entry(self, entry: Entry, loop: Loop) -> None:
         self.observer.entry(entry, loop)
-        self.around.teller.entry(entry, loop)
+        self.around.notifier.entry(entry, loop)
 
     @contextmanager
     def _registered(self, loop: Loop) -> Iterator[None]:

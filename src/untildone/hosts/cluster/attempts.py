@@ -121,7 +121,9 @@ class Attempt:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
-            self._around.teller.take_up(self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id))
+            self._around.notifier.take_up(
+                self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id)
+            )
         self.left_as = f"paused: {problem.sentence}"
 
 

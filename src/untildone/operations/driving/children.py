@@ -106,7 +106,7 @@ class Hosted:
         self._start_no_more()
         self._report_all()
         for child in self._unfinished():
-            below.tell_to_rest(self._store, child.loop_id, outcome)
+            below.order_rest(self._store, child.loop_id, outcome)
         self._await_rest(self._at_work)
         self._report_all()
 
@@ -193,9 +193,9 @@ class Hosted:
         if self._leaving:
             return
         with suppress(UntilDoneError):
-            self._tell(child_id)
+            self._report(child_id)
 
-    def _tell(self, child_id: str) -> None:
+    def _report(self, child_id: str) -> None:
         """Report what a child has used in all, from another thread. It is read when it is written: a report that waited is not old."""
         self._submissions.submit(lambda loop: below.report_of(self._store, _known(loop, child_id)))
 
@@ -271,7 +271,7 @@ class Hosted:
         for child in self._unfinished():
             now = None if child.loop_id in here else _loaded(self._store, child.loop_id)
             if now is not None and now.status.ended:
-                self._tell(child.loop_id)
+                self._report(child.loop_id)
 
     def _with_turn(self, loop: Loop) -> Loop:
         """The loop with what its running turn has used so far: that is not left for a child."""
@@ -324,7 +324,7 @@ class Hosted:
         child_id = self._child(given)
         urgency = Urgency.NOW if given.get("now") is True else Urgency.AFTER_ITERATION
         if control.stop(self._store, child_id, urgency).status.ended:
-            self._tell(child_id)
+            self._report(child_id)
         return self._shown(child_id)
 
     def _diff(self, given: Fields) -> str:
