@@ -24,7 +24,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, LoopSettings, Outcome, Role, SessionUse, Status, Urgency
 from untildone.engine import below
-from untildone.engine.stepper import leased
+from untildone.engine.leasing import leased
 from untildone.store.files import FileStore
 
 WORKED = (
@@ -115,7 +115,7 @@ def test_a_child_that_ends_after_its_parent_reports_what_it_used_all_the_way_up(
 def test_a_child_that_was_tried_again_rests_with_its_parent_and_is_counted(tmp_path: Path) -> None:
     """A runner has the parent meanwhile, so the child cannot write into its journal itself."""
     store = family(tmp_path)
-    below.tell_to_rest(store, "loop-b", Outcome.STOPPED)
+    below.order_rest(store, "loop-b", Outcome.STOPPED)
     assert store.load("loop-a").children[0].ended
     with leased(store, "loop-a", Host.TERMINAL) as stepper:
         with closing(store.open("loop-b")) as journal:

@@ -1,6 +1,6 @@
 """The stepper with pretend hands: which action goes to which hand, what is written when, and the end under the lease.
 
-Covers: `engine/stepper.py`, `engine/archiving.py`.
+Covers: `engine/stepper.py`, `engine/leasing.py`, `engine/archiving.py`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from untildone.core.model import (
     Status,
 )
 from untildone.engine import archiving
-from untildone.engine.stepper import Idle, Next, Seen, Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Idle, Next, Seen, Stepper
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.testing.driver import NOON

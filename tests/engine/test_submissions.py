@@ -15,7 +15,8 @@ from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Stepper
 from untildone.engine.submissions import Submissions
 from untildone.store.files import FileStore
 

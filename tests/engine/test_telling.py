@@ -20,7 +20,7 @@ from untildone.core.notices import NoticeKind
 from untildone.core.values.value import replace
 from untildone.engine.notices import notify, replies
 from untildone.engine.notices.notify import NotifySettings
-from untildone.engine.notices.telling import Telling
+from untildone.engine.notices.telling import OutboxNotifier
 from untildone.store.seals import Seals
 from untildone.system import state_folder
 from untildone.testing.driver import WORKER
@@ -46,7 +46,7 @@ def entries(*events: Event) -> list[Entry]:
     return [Entry(seq, time.time(), event) for seq, event in enumerate(events, 1)]
 
 
-def drive(telling: Telling, tmp_path: Path, *events: Event) -> None:
+def drive(telling: OutboxNotifier, tmp_path: Path, *events: Event) -> None:
     """What a runner does: take up the loop after its first entry, then append the others."""
     first, *later = entries(LEASED, *events)
     telling.take_up("store", a_loop(tmp_path), lambda: iter([first]))
@@ -60,7 +60,7 @@ def by_webhook(receiver: Receiver) -> NotifySettings:
 
 def test_a_message_names_loop_question_spend_and_the_way_to_answer(tmp_path: Path) -> None:
     with receiving() as receiver:
-        telling = Telling(by_webhook(receiver), {})
+        telling = OutboxNotifier(by_webhook(receiver), {})
         drive(telling, tmp_path, BLOCKED)
         telling.close(10)
     (fields,) = receiver.accepted
@@ -86,7 +86,7 @@ def test_a_rest_that_an_answer_ends_is_told_with_the_way_to_answer(
     outcome: Outcome, reason: str, way: bool, tmp_path: Path
 ) -> None:
     with receiving() as receiver:
-        telling = Telling(by_webhook(receiver), {})
+        telling = OutboxNotifier(by_webhook(receiver), {})
         first, last = entries(LEASED, Rested(outcome, reason))
         telling.take_up("store", a_loop(tmp_path), lambda: iter([first]))
         telling.entry(last, replace(a_loop(tmp_path, 2), status=outcome.status, outcome=outcome, reason=reason))
@@ -99,10 +99,10 @@ def test_a_rest_that_an_answer_ends_is_told_with_the_way_to_answer(
 @pytest.mark.parametrize(("answers", "tries"), [((TWICE,), 1), ((500, 503, 200), 3), ((404,), 1)])
 def test_a_webhook_gets_each_notice_once(tmp_path: Path, answers: tuple[int | str, ...], tries: int) -> None:
     with receiving(*answers) as receiver:
-        telling = Telling(by_webhook(receiver), {})
+        telling = OutboxNotifier(by_webhook(receiver), {})
         drive(telling, tmp_path, BLOCKED)
         telling.close(20)
-        Telling(by_webhook(receiver), {}).open("store")
+        OutboxNotifier(by_webhook(receiver), {}).open("store")
         time.sleep(0.3)
     assert len(receiver.bodies) == tries
     assert len(receiver.accepted) == (0 if answers == (404,) else 1)
@@ -110,7 +110,7 @@ def test_a_webhook_gets_each_notice_once(tmp_path: Path, answers: tuple[int | st
 
 def test_the_loop_does_not_wait_for_a_webhook_that_hangs(tmp_path: Path) -> None:
     with receiving(HANG) as receiver:
-        telling = Telling(by_webhook(receiver), {})
+        telling = OutboxNotifier(by_webhook(receiver), {})
         started = time.monotonic()
         drive(telling, tmp_path, BLOCKED)
         until(lambda: receiver.accepted)
@@ -122,7 +122,7 @@ def test_only_the_chosen_kinds_are_told_in_the_words_of_the_template(tmp_path: P
     with receiving() as receiver:
         templates = {"blocked": "{title} asks: {about}"}
         settings = NotifySettings(webhook=receiver.url, events=frozenset({NoticeKind.BLOCKED}), templates=templates)
-        telling = Telling(settings, {})
+        telling = OutboxNotifier(settings, {})
         drive(telling, tmp_path, Rested(Outcome.VERIFIED), BLOCKED)
         telling.close(10)
     (fields,) = receiver.accepted
@@ -131,7 +131,7 @@ def test_only_the_chosen_kinds_are_told_in_the_words_of_the_template(tmp_path: P
 
 def test_what_happened_before_anybody_was_to_be_told_is_no_news(tmp_path: Path) -> None:
     with receiving() as receiver:
-        telling = Telling(by_webhook(receiver), {})
+        telling = OutboxNotifier(by_webhook(receiver), {})
         telling.take_up("store", a_loop(tmp_path, 2), lambda: iter(entries(LEASED, BLOCKED)))
         telling.close(5)
     assert receiver.bodies == []
@@ -139,11 +139,11 @@ def test_what_happened_before_anybody_was_to_be_told_is_no_news(tmp_path: Path) 
 
 def test_what_a_dead_runner_wrote_and_did_not_tell_is_told_by_the_next(tmp_path: Path) -> None:
     with receiving() as receiver:
-        first = Telling(by_webhook(receiver), {})
+        first = OutboxNotifier(by_webhook(receiver), {})
         first.take_up("store", a_loop(tmp_path), lambda: iter(entries(LEASED)))
         first.close(5)
         for _ in range(3):
-            following = Telling(by_webhook(receiver), {})
+            following = OutboxNotifier(by_webhook(receiver), {})
             following.take_up("store", a_loop(tmp_path, 3), lambda: iter(entries(LEASED, BLOCKED, LEASED)))
             following.close(10)
     assert receiver.kinds == ["blocked"]
@@ -152,10 +152,10 @@ def test_what_a_dead_runner_wrote_and_did_not_tell_is_told_by_the_next(tmp_path:
 RUNNER = """
 import sys, time
 from pathlib import Path
-from tests.engine.test_telling import BLOCKED, NotifySettings, Telling, drive
+from tests.engine.test_telling import BLOCKED, NotifySettings, OutboxNotifier, drive
 address = sys.argv[2]
 settings = NotifySettings(apprise=(address,)) if address.startswith("json") else NotifySettings(webhook=address)
-drive(Telling(settings, {}), Path(sys.argv[1]), BLOCKED)
+drive(OutboxNotifier(settings, {}), Path(sys.argv[1]), BLOCKED)
 print("told", flush=True)
 time.sleep(60)
 """
@@ -184,7 +184,7 @@ def test_a_runner_killed_while_a_service_hangs_sends_nothing_twice(tmp_path: Pat
         until(lambda: receiver.bodies)
         killed(runner)
         settings = NotifySettings(webhook=address) if scheme == "http" else NotifySettings(apprise=(address,))
-        following = Telling(settings, {})
+        following = OutboxNotifier(settings, {})
         following.open("store")
         following.close(3)
         assert len(receiver.bodies) == 1
@@ -201,7 +201,7 @@ def test_a_runner_killed_while_a_service_is_down_has_its_notice_sent_by_the_next
     with receiving(port=port) as receiver:
         for _ in range(2):
             settings = NotifySettings(webhook=address) if scheme == "http" else NotifySettings(apprise=(address,))
-            following = Telling(settings, {})
+            following = OutboxNotifier(settings, {})
             following.open("store")
             until(lambda: receiver.bodies)
             following.close(10)
@@ -217,7 +217,7 @@ def test_no_address_and_no_token_lies_on_disk(tmp_path: Path) -> None:
     with receiving() as receiver:
         port = receiver.port
     settings = NotifySettings(apprise=(f"json://user:s3cr3t-passw0rd@127.0.0.1:{port}/",), webhook=receiver.url)
-    telling = Telling(settings, {})
+    telling = OutboxNotifier(settings, {})
     drive(telling, tmp_path, BLOCKED)
     until(lambda: '"tries": 1' in outbox(tmp_path))
     telling.close(0.1)

@@ -16,7 +16,8 @@ from untildone.core.events import LoopCreated, RunnerLeased, StartKept, StartReq
 from untildone.core.kinds import Host
 from untildone.core.model import AgentChoice, Budget, KnownFile, LoopSettings, Role, RoomKind, SessionUse
 from untildone.core.protection.secrets import Redactor
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Stepper
 from untildone.hosts.cluster.publishing import Published
 from untildone.store.files import FileStore
 

@@ -1,4 +1,4 @@
-"""What people are told about a loop, and in which words: pure functions over the entries of its journal."""
+"""The notifications about a loop, and their texts: pure functions over the entries of its journal."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell. Its kind and the number of its entry name it for ever."""
+    """One notification. Its kind and the number of its entry name it for ever."""
 
     kind: NoticeKind
     seq: int
@@ -81,8 +81,8 @@ def noticed(before: Noticed, entry: Entry) -> tuple[Noticed, tuple[Notice, ...]]
     """The state after an entry, and the notices that follow from it. An entry that is contained already gives none."""
     if entry.seq <= before.seq:
         return before, ()
-    after, told = _step(replace(before, seq=entry.seq), entry)
-    return after, tuple(Notice(kind, entry.seq, entry.at, about) for kind, about in told)
+    after, causes = _step(replace(before, seq=entry.seq), entry)
+    return after, tuple(Notice(kind, entry.seq, entry.at, about) for kind, about in causes)
 
 
 def _step(state: Noticed, entry: Entry) -> tuple[Noticed, tuple[tuple[NoticeKind, str], ...]]:
@@ -120,7 +120,7 @@ def _signs(event: GatesRan | SettingsChanged) -> tuple[str, ...]:
 
 
 def _tampered(state: Noticed, signs: tuple[str, ...]) -> tuple[Noticed, tuple[tuple[NoticeKind, str], ...]]:
-    """A sign is told once, however often gates see it again."""
+    """A sign gives one notice, however often gates report it again."""
     fresh = tuple(sign for sign in signs if sign not in state.tampering)
     if not fresh:
         return state, ()

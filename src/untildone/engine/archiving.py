@@ -22,7 +22,7 @@ from untildone.workspace.shadow import Shadow, tidying
 def archive(store: Store, loop: Loop, place: str = "") -> None:
     """Write receipt and report, and move the loop to the history. Calling it again changes nothing.
 
-    `stepper.leased` calls this, with the lease. If its process died before that, `recover` does.
+    `leasing.leased` calls this, with the lease. If its process died before that, `recover` does.
 
     `place` is the folder in which the agents worked, if it is not the workspace of the settings. A loop that is not ours gets no receipt.
     """

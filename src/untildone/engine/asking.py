@@ -59,7 +59,7 @@ class Asking:
         self.around = hands.around
         self.forks = Forks(self.stepper, self.around, self.environment)
         self._own = environment
-        self._told = ""
+        self._refused_notes = ""
         """What the agent must know about refusals of its box in the turn before."""
 
     @property
@@ -80,7 +80,7 @@ class Asking:
     def start(self, action: AskAgent) -> Start:
         """How the agent is asked: by the program that is still open, if that can take the turn, or by a new one."""
         word, plan = draw_word() if action.ask.agrees_with else "", self.plan(action)
-        self._told = self._refused_before(action.ask.role)
+        self._refused_notes = self._refused_before(action.ask.role)
         return self._on_open_program(action, plan, word) or self._on_new_program(action, plan, word)
 
     def _on_open_program(self, action: AskAgent, plan: Plan | None, word: str) -> Start | None:
@@ -192,7 +192,7 @@ class Asking:
         ask = action.ask
         how = agreement.instructions(ask.agrees_with, word, ask.agrees_if) if word else ""
         work = self._work() if ask.shows_work else ""
-        parts = (action.prompt, self._own_loops(action), work, place.where, self._told, how)
+        parts = (action.prompt, self._own_loops(action), work, place.where, self._refused_notes, how)
         return Request(
             prompt="\n\n".join(part for part in parts if part),
             session=action.session,

@@ -13,7 +13,8 @@ from untildone.core.events import ChildSpent, PauseRequested, StopRequested
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status, Urgency
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Stepper
 from untildone.store import Store
 from untildone.system import orphans, running, trust
 
@@ -29,7 +30,7 @@ class LoopsBelow:
         self._report()
         for child in self._stepper.loop.children:
             if not child.ended:
-                tell_to_rest(self._store, child.loop_id, outcome)
+                order_rest(self._store, child.loop_id, outcome)
         self._report()
 
     def _report(self) -> None:
@@ -40,14 +41,14 @@ class LoopsBelow:
         """Leave those that rested as they are: the next runner of the loop takes them up."""
 
 
-def tell_to_rest(store: Store, loop_id: str, outcome: Outcome) -> None:
+def order_rest(store: Store, loop_id: str, outcome: Outcome) -> None:
     """Have a child stopped or paused at once, as its parent rests with this outcome. Without a runner, it rests on return."""
     with suppress(UntilDoneError):
-        if _is_told(store, loop_id, outcome) and not store.is_driven(loop_id):
+        if _wrote_order(store, loop_id, outcome) and not store.is_driven(loop_id):
             settle(store, loop_id)
 
 
-def _is_told(store: Store, loop_id: str, outcome: Outcome) -> bool:
+def _wrote_order(store: Store, loop_id: str, outcome: Outcome) -> bool:
     """Write the order to the journal of a child. False: it rests already."""
     journal = store.open(loop_id)
     try:

@@ -15,9 +15,10 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.values.value import replace
 from untildone.engine import leftovers
+from untildone.engine.leasing import leased
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.stepper import Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.settings.guidance import watched
 from untildone.store import Store
@@ -78,7 +79,7 @@ class Engine:
             self._registered(stepper.loop),
             self._hands(stepper) as hands,
         ):
-            around.teller.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
+            around.notifier.take_up(self.store.name, stepper.loop, partial(journal_of, self.store, loop_id))
             stepper.take_up(around.site.keep_start)
             hands.note_supervisors()
             with around.children(self, hands):
@@ -97,7 +98,7 @@ class Engine:
 
     def _entry(self, entry: Entry, loop: Loop) -> None:
         self.observer.entry(entry, loop)
-        self.around.teller.entry(entry, loop)
+        self.around.notifier.entry(entry, loop)
 
     @contextmanager
     def _registered(self, loop: Loop) -> Iterator[None]:

@@ -10,7 +10,7 @@ What happens between `pause --now` and the end of the agent:
    (`Stepper.catch_up`), and the loop now says `interrupts_now`.
 3. `system.process` ends the agent's process tree (SIGTERM, after 1.5 s SIGKILL); the turn writes `TurnInterrupted`.
 4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
-5. The engine ends what the agent left running; `leased` archives the loop if it has ended (`stop --now`), and releases the
+5. The engine ends what the agent left running; `leasing.leased` archives the loop if it has ended (`stop --now`), and releases the
    lease; notifications are sent.
 
 Without a runner, `operations.control` settles the loop itself: it writes `Rested` with hands that do nothing.
@@ -21,14 +21,12 @@ The stop hook imports this module: it loads git, receipts and usage limits only 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager, suppress
 from enum import Enum
 
 from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
 from untildone.core.apply import apply, usage_of
 from untildone.core.decide import decide
-from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.events import (
     AnswerRead,
     ChildSpent,
@@ -57,13 +55,12 @@ from untildone.gates import gates_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from untildone.core.model import AcceptanceTests
     from untildone.engine.ports import Journal, LiveState, Records
     from untildone.engine.submissions import Submissions
     from untildone.engine.usage_limits import SharedLimits
-    from untildone.store import Store
     from untildone.system.running import Orders
     from untildone.workspace.look import Workspace
 
@@ -131,11 +128,13 @@ class Idle:
         return Next.LEAVE
 
 
-def _own_workspace(loop: Loop) -> str:
+def own_workspace(loop: Loop) -> str:
+    """The workspace of the settings: where a loop works, if its host does not say otherwise."""
     return loop.settings.workspace
 
 
-def _ignore(_entry: Entry, _loop: Loop) -> None:
+def ignore(_entry: Entry, _loop: Loop) -> None:
+    """Takes new entries, and does nothing with them."""
     return
 
 
@@ -147,23 +146,17 @@ def _inherits_nothing(_stepper: Stepper, _start: Changes) -> tuple[int, tuple[Re
     return 0, ()
 
 
-def _inherits_of(store: Store, stepper: Stepper, start: Changes) -> tuple[int, tuple[Refused, ...]]:
-    from untildone.engine import inherited
-
-    return inherited.look(store, stepper.loop, stepper.workspace.shadow, start)
-
-
 class Stepper:
-    """Steps one loop. Writing requires the loop's lease: see `leased`."""
+    """Steps one loop. Writing requires the loop's lease: see `engine.leasing`."""
 
     def __init__(
         self,
         records: Records,
         journal: Journal,
         *,
-        enter: Callable[[Loop], str] = _own_workspace,
+        enter: Callable[[Loop], str] = own_workspace,
         clock: Callable[[], float] = time.time,
-        on_entry: Callable[[Entry, Loop], None] = _ignore,
+        on_entry: Callable[[Entry, Loop], None] = ignore,
         limits: SharedLimits | None = None,
         orders: Orders | None = None,
         inherits: Callable[[Stepper, Changes], tuple[int, tuple[Refused, ...]]] = _inherits_nothing,
@@ -527,81 +520,3 @@ class Stepper:
         if self._live is None:
             self._live = self._records.live_file(self.loop.loop_id, self.place)
         return self._live
-
-
-@contextmanager
-def leased(
-    store: Store,
-    loop_id: str,
-    host: Host,
-    token: str | None = None,
-    *,
-    enter: Callable[[Loop], str] = _own_workspace,
-    clock: Callable[[], float] = time.time,
-    on_entry: Callable[[Entry, Loop], None] = _ignore,
-    limits: SharedLimits | None = None,
-    reopens: bool = False,
-) -> Iterator[Stepper]:
-    """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease.
-
-    With `reopens`, an archived loop is brought back first."""
-    with _leased(store, loop_id, host, token, enter, clock, on_entry, limits, reopens=reopens) as stepper:
-        yield stepper
-    if stepper.loop.status is Status.PAUSED and _is_told_to_stop(store, loop_id):
-        with suppress(LoopBusy), _leased(store, loop_id, host, token, enter, clock, on_entry, limits) as late:
-            late.settle()
-
-
-def _is_told_to_stop(store: Store, loop_id: str) -> bool:
-    """Whether an order to stop came after the loop had come to rest: its sender saw the lease, and left the order to its holder.
-
-    False if the loop cannot be read any more: it came to rest, and that is written."""
-    try:
-        return store.load(loop_id).stop is not None
-    except UntilDoneError:
-        return False
-
-
-@contextmanager
-def _leased(
-    store: Store,
-    loop_id: str,
-    host: Host,
-    token: str | None,
-    enter: Callable[[Loop], str],
-    clock: Callable[[], float],
-    on_entry: Callable[[Entry, Loop], None],
-    limits: SharedLimits | None,
-    *,
-    reopens: bool = False,
-) -> Iterator[Stepper]:
-    with store.lease(loop_id, host, token, reopens=reopens) as journal:
-        from untildone.system.running import Orders
-
-        orders = Orders(loop_id)
-        stepper = Stepper(
-            store,
-            journal,
-            enter=enter,
-            clock=clock,
-            on_entry=on_entry,
-            limits=limits,
-            orders=orders,
-            inherits=lambda stepper, start: _inherits_of(store, stepper, start),
-        )
-        if stepper.loop.children:
-            from untildone.engine.below import LoopsBelow
-
-            stepper.below = LoopsBelow(store, stepper)
-        stepper.obey()
-        yield stepper
-        if stepper.loop.parent is not None:
-            from untildone.engine import below
-
-            below.report_up(store, stepper.loop)
-        if stepper.loop.status.ended:
-            from untildone.engine.archiving import archive
-
-            # Closing the journal writes its last checkpoint, which must be there before the files are archived.
-            journal.close()
-            archive(store, stepper.loop, stepper.place)

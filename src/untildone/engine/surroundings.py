@@ -17,7 +17,7 @@ from untildone.core.model import GateResult, Urgency
 from untildone.core.plugins.agent_io import AgentEvent
 from untildone.core.prices import PUBLISHED, Prices
 from untildone.core.protection.secrets import Redactor
-from untildone.engine.notices.telling import SilentTeller, Teller
+from untildone.engine.notices.telling import Notifier, SilentNotifier
 from untildone.engine.site import LocalSite, Site
 from untildone.engine.usage_limits import SharedLimits
 from untildone.system.adoption import Adoption
@@ -121,7 +121,7 @@ class Surroundings:
     """Finds daemons that agents left, in a process that drives one loop; None: this process drives several."""
     prices: Prices = PUBLISHED
     """What tokens cost, where an agent reports no dollars."""
-    teller: Teller = SilentTeller()
+    notifier: Notifier = SilentNotifier()
     """Tells people what happens to the loop."""
     children: Callable[[Engine, ProcessHands], AbstractContextManager[None]] = lambda _engine, _hands: nullcontext()
     """Lets the agent of a loop start loops while the loop is driven."""

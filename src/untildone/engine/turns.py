@@ -338,10 +338,10 @@ class Turn:
                 agent, request, answer.failure, environment, lambda: self.asking.box_for_version(action)
             )
             answer = replace(answer, failure=explained)
-        self._tell_if_unpriced(action, answer)
+        self._warn_if_unpriced(action, answer)
         if self._side is not None:
             answer = apply.with_total(self.loop, answer, self._side.session_growth())
-            self._tell_if_unmetered(action, answer)
+            self._warn_if_unmetered(action, answer)
         self._end_survivors(ended, answer)
         if self._refusals is not None and self._refusals.sentences:
             self.hands.refused[action.ask.role] = tuple(self._refusals.sentences)
@@ -363,7 +363,7 @@ class Turn:
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
 
-    def _tell_if_unmetered(self, action: AskAgent, answer: Answer) -> None:
+    def _warn_if_unmetered(self, action: AskAgent, answer: Answer) -> None:
         """Say once that a limit of dollars or tokens holds at the end of a turn only."""
         profile = action.agent.profile
         if self._is_metered or profile in self.hands.unmetered or not apply.usage_of(self.loop, answer).tokens:
@@ -372,7 +372,7 @@ class Turn:
         sentence = f"{profile} did not report what it uses while it worked: its limits are checked after each turn."
         self.hands.observer.agent(Notice(sentence), self.loop)
 
-    def _tell_if_unpriced(self, action: AskAgent, answer: Answer) -> None:
+    def _warn_if_unpriced(self, action: AskAgent, answer: Answer) -> None:
         """Say once that a limit of dollars does not hold, because nobody knows what the agent's model costs."""
         profile, limit = action.agent.profile, self.loop.budget.cost_usd
         if limit is None or profile in self.hands.unpriced or not apply.usage_of(self.loop, answer).unpriced:

@@ -267,7 +267,7 @@ def _plain_rules(makefile: Makefile, target: str) -> list[tuple[list[str], list[
 
 
 def _plain(text: str) -> str:
-    """The text without the names of source files, unless they look like tests."""
+    """The text without the names of source files, but with those of test files: adding a source file does not change what a rule does."""
     return " ".join(_SOURCE.sub(lambda name: name[0] if _TESTY.search(name[0]) else "", text).split())
 
 

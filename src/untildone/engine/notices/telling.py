@@ -1,4 +1,4 @@
-"""Tells people what a loop needs, outside of its way: entries of the journal become notices, and a thread delivers them.
+"""Sends notifications without delaying the loop: entries of the journal become notices, and a thread delivers them.
 
 Each notice is sent at most once by each channel, over any crash. It is on disk before it is sent, and that it is being sent is on disk as
 well. What surely did not arrive (connection refused, an answer of 5xx) is tried again; what may have arrived is not. The next runner or
@@ -35,11 +35,11 @@ LOOK_EVERY = 5.0
 _log = logging.getLogger(__name__)
 
 
-class Teller(Protocol):
-    """What a runner calls so that people are told."""
+class Notifier(Protocol):
+    """What a runner calls so that notifications are sent."""
 
     def take_up(self, store_name: str, loop: Loop, entries: Callable[[], Iterable[Entry]]) -> None:
-        """A runner has the loop. `entries` returns its journal up to now: what a dead runner did not tell is told."""
+        """A runner has the loop. `entries` returns its journal up to now: notices that a dead runner did not send are sent."""
 
     def entry(self, entry: Entry, loop: Loop) -> None:
         """An entry was appended."""
@@ -48,8 +48,8 @@ class Teller(Protocol):
         """Wait for what is being delivered, but not longer than `within` seconds."""
 
 
-class SilentTeller:
-    """Tells nobody anything."""
+class SilentNotifier:
+    """Sends no notifications."""
 
     def take_up(self, store_name: str, loop: Loop, entries: Callable[[], Iterable[Entry]]) -> None:
         return
@@ -61,8 +61,8 @@ class SilentTeller:
         return
 
 
-class Telling:
-    """Tells people about the loops of one store."""
+class OutboxNotifier:
+    """Sends the notifications about the loops of one store; they wait in its outbox."""
 
     def __init__(
         self, settings: NotifySettings, environment: Mapping[str, str], redactor: Redactor | None = None
@@ -95,7 +95,7 @@ class Telling:
             self._wake.set()
 
     def expect(self, store_name: str, loop: Loop, entries: Iterable[Entry]) -> None:
-        """Note that people are to be told about this loop from now on, by whichever process tells."""
+        """Record that notifications about this loop are sent from now on, by any process."""
         if notify.channels(self.settings):
             with _harmless(store_name, loop.loop_id):
                 box = Outbox(store_name)
@@ -103,7 +103,7 @@ class Telling:
                     self._begin(box, loop, entries)
 
     def _begin(self, box: Outbox, loop: Loop, entries: Iterable[Entry]) -> None:
-        """Nobody was told about this loop before: what happened so far is no news."""
+        """Start with a loop about which no notification was sent before: its entries so far give none."""
         state = Noticed()
         for entry in entries:
             state, _ = noticed(state, entry)

@@ -133,7 +133,8 @@ def _in_place(workspace: Workspace, loop: Loop, problem: str) -> Place:
 
 
 def _unboxed(loop: Loop, place: Place, note: str) -> Place:
-    """A place without a box. UsageError if the person wants one for every agent, or if tests are kept back, which it would show."""
+    """The place with the note why it has no box. UsageError if the settings require a box, or if the supervisor could read tests that
+    are kept back from agents."""
     if keeping_back.share(loop) is not None:
         raise UsageError(
             f"{note} Tests that are kept back can be read there.", "name a folder with --held-out, or leave it out"

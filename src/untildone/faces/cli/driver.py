@@ -184,5 +184,5 @@ def driver(store: Store, chosen: Settings, show: Show) -> Iterator[Driver]:
             yield drives
         finally:
             around.guard.close()
-            around.teller.close(TELL_WITHIN)
+            around.notifier.close(TELL_WITHIN)
     drives.hand_back()

@@ -290,9 +290,14 @@ def _start(event: WorkspaceSeen) -> tuple[Line, ...]:
     return (*dirty, *(Line(f"warning: {one_line(each.sentence)}", Kind.WARNING) for each in event.refused))
 
 
-def _warnings(
-    event: StateRepaired | SettingsChanged | SandboxSeen | Escalated | HostsAsked | MachineLacked | StartKept,
-) -> Iterator[Line]:
+_Silent = SessionOpened | SupervisorSeen | PromptReinjected | UsageSeen
+_Warning = StateRepaired | SettingsChanged | SandboxSeen | Escalated | HostsAsked | MachineLacked | StartKept
+_BeforeWorkOrBelow = BaselineRan | FailuresExplained | AcceptanceRan | ChildReserved | ChildSpent
+_ByPerson = SubtasksChanged | ChangesApproved | LoopRenamed | LiveStateSeen
+_OfSession = HookTriggered | SessionRead | SessionDistrusted
+
+
+def _warnings(event: _Warning) -> Iterator[Line]:
     match event:
         case MachineLacked(machine=machine, program=program):
             yield Line(f"{machine} does not have '{one_line(program)}': another machine is asked", Kind.WARNING)
@@ -314,7 +319,7 @@ def _warnings(
 WANTS_TO_STOP = "the agent of the session wants to stop"
 
 
-def _beside(event: BaselineRan | FailuresExplained | AcceptanceRan | ChildReserved | ChildSpent) -> Iterator[Line]:
+def _beside(event: _BeforeWorkOrBelow) -> Iterator[Line]:
     match event:
         case BaselineRan(results=results):
             for each in results:
@@ -337,68 +342,52 @@ def settings_changed(paths: Sequence[str]) -> str:
 
 
 def _side_event(
-    event: StateRepaired
-    | SettingsChanged
-    | MachineLacked
-    | StartKept
-    | RunnerLeased
-    | SubtasksChanged
-    | ChangesApproved
-    | LoopRenamed
-    | LiveStateSeen
-    | WorkspaceSeen
-    | SessionOpened
-    | SessionDistrusted
-    | SupervisorSeen
-    | SandboxSeen
-    | BaselineRan
-    | FailuresExplained
-    | AcceptanceRan
-    | Escalated
-    | HostsAsked
-    | HookTriggered
-    | SessionRead
-    | PromptReinjected
-    | ChildReserved
-    | ChildSpent
-    | UsageSeen,
+    event: _Silent | _Warning | _BeforeWorkOrBelow | _ByPerson | _OfSession | RunnerLeased | WorkspaceSeen,
     *,
     live: bool,
 ) -> tuple[Line, ...]:
+    """An event that is no control, no turn and no gate."""
+    if isinstance(event, _Warning):
+        return tuple(_warnings(event))
+    if isinstance(event, _BeforeWorkOrBelow):
+        return tuple(_beside(event))
+    if isinstance(event, _ByPerson):
+        return (_by_person(event),)
+    if isinstance(event, _OfSession):
+        return (_of_session(event),)
     match event:
-        case (
-            StateRepaired()
-            | SettingsChanged()
-            | SandboxSeen()
-            | Escalated()
-            | HostsAsked()
-            | MachineLacked()
-            | StartKept()
-        ):
-            return tuple(_warnings(event))
-        case BaselineRan() | FailuresExplained() | AcceptanceRan() | ChildReserved() | ChildSpent():
-            return tuple(_beside(event))
         case RunnerLeased(pid=pid, machine=machine):
             return () if live else (Line(f"runner: process {pid} on {machine}", Kind.QUIET),)
-        case SubtasksChanged(changes=changes):
-            return (Line(f"subtasks: {len(changes)} changed by a person"),)
-        case ChangesApproved(paths=paths):
-            return (Line(f"approved by a person: {one_line(', '.join(paths))}"),)
-        case LoopRenamed(title=title):
-            return (Line(f"title: {one_line(title)}"),)
-        case LiveStateSeen() | HookTriggered():
-            is_stop = isinstance(event, HookTriggered)
-            return (Line(WANTS_TO_STOP if is_stop else "the live state file was edited", Kind.QUIET),)
-        case SessionRead(asked=asked):
-            return (Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET),)
-        case SessionDistrusted(reason=reason):
-            return (Line(f"A fresh supervisor is asked: {reason}", Kind.WARNING),)
         case WorkspaceSeen():
             return _start(event)
         case SessionOpened() | SupervisorSeen() | PromptReinjected() | UsageSeen():
             return ()
         case _:
             assert_never(event)
+
+
+def _by_person(event: _ByPerson) -> Line:
+    """What a person changed in the loop."""
+    match event:
+        case SubtasksChanged(changes=changes):
+            return Line(f"subtasks: {len(changes)} changed by a person")
+        case ChangesApproved(paths=paths):
+            return Line(f"approved by a person: {one_line(', '.join(paths))}")
+        case LoopRenamed(title=title):
+            return Line(f"title: {one_line(title)}")
+        case LiveStateSeen():
+            return Line("the live state file was edited", Kind.QUIET)
+
+
+def _of_session(event: _OfSession) -> Line:
+    """What concerns the agent's session."""
+    match event:
+        case HookTriggered():
+            return Line(WANTS_TO_STOP, Kind.QUIET)
+        case SessionRead(asked=asked):
+            return Line(f"asked in the session so far: {one_line(' · '.join(asked))}", Kind.QUIET)
+        case SessionDistrusted(reason=reason):
+            return Line(f"A fresh supervisor is asked: {reason}", Kind.WARNING)
 
 
 def introduction(loop: Loop) -> tuple[Line, ...]:

@@ -20,9 +20,10 @@ from untildone.core.values.codec import timestamp
 from untildone.core.values.value import replace
 from untildone.engine import archiving
 from untildone.engine.engine import Engine
+from untildone.engine.leasing import leased
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import LONG_WAIT
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.stepper import Stepper
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.cluster.publishing import Published
 from untildone.hosts.cluster.workflow import Step, Then
@@ -120,7 +121,9 @@ class Attempt:
             stepper.settle()
             if stepper.loop.status is Status.RUNNING:
                 stepper.write(Rested(Outcome.PAUSED, f"{problem.sentence} hint: {problem.hint}"))
-            self._around.teller.take_up(self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id))
+            self._around.notifier.take_up(
+                self._store.name, stepper.loop, partial(journal_of, self._store, self.loop_id)
+            )
         self.left_as = f"paused: {problem.sentence}"
 
 

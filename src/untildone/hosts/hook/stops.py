@@ -25,7 +25,8 @@ from untildone.core.model import Answer, Role, Status
 from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
-from untildone.engine.stepper import Next, Seen, Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Next, Seen, Stepper
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest, done

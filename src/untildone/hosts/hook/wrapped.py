@@ -17,7 +17,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, Status
 from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
 from untildone.core.values.value import replace
-from untildone.engine.stepper import Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Stepper
 from untildone.hosts.hook import presence, runs, sessions, stops
 from untildone.hosts.hook.runs import RunLoop
 from untildone.hosts.hook.sessions import Note

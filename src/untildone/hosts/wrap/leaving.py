@@ -13,7 +13,8 @@ from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.protection.secrets import Redactor
-from untildone.engine.stepper import CHANGED_SINCE, Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import CHANGED_SINCE, Stepper
 from untildone.hosts.hook import presence, runs
 from untildone.store.files import FileStore
 

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from untildone.engine.process_hands import ProcessHands
 from untildone.engine.submissions import Submissions
 from untildone.operations import control, look, verifying
 from untildone.operations.creating import creation, known_secrets
+from untildone.operations.driving import child_requests as requests
+from untildone.operations.driving.child_requests import Fields
 from untildone.store import Store
 from untildone.store.names import resolve_id
 from untildone.system import inside, orphans
@@ -43,9 +45,7 @@ OBEY_WITHIN = 5.0
 LONGEST_WAIT = 600.0
 LOOK_EVERY, LOOK_OFTEN = 0.2, 0.05
 LONGEST_TASK = 100_000
-LONGEST_CHECK = 10_000
 LONGEST_DIFF = 200_000
-Fields = Mapping[str, Any]
 _log = logging.getLogger(__name__)
 
 
@@ -106,7 +106,7 @@ class Hosted:
         self._start_no_more()
         self._report_all()
         for child in self._unfinished():
-            below.tell_to_rest(self._store, child.loop_id, outcome)
+            below.order_rest(self._store, child.loop_id, outcome)
         self._await_rest(self._at_work)
         self._report_all()
 
@@ -193,9 +193,9 @@ class Hosted:
         if self._leaving:
             return
         with suppress(UntilDoneError):
-            self._tell(child_id)
+            self._report(child_id)
 
-    def _tell(self, child_id: str) -> None:
+    def _report(self, child_id: str) -> None:
         """Report what a child has used in all, from another thread. It is read when it is written: a report that waited is not old."""
         self._submissions.submit(lambda loop: below.report_of(self._store, _known(loop, child_id)))
 
@@ -234,19 +234,19 @@ class Hosted:
 
     def _child(self, given: Fields) -> str:
         known = tuple(sorted(child.loop_id for child in self._stepper.loop.children))
-        return resolve_id(_text(given, "loop"), known, f"below loop {self._loop_id}")
+        return resolve_id(requests.text(given, "loop"), known, f"below loop {self._loop_id}")
 
     def _start(self, given: Fields) -> Fields:
-        task, checks = _text(given, "task"), _texts(given, "checks")
+        task, checks = requests.text(given, "task"), requests.texts(given, "checks")
         if not task.strip():
             raise UsageError("The task is empty.", "say what is to be done")
         if len(task) > LONGEST_TASK or shares.asks_for_rounds(task):
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
         wanted = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
-        _check_numbers(wanted)
+        requests.check_numbers(wanted)
         known_secrets.refuse_in_commands(shares.settings_of(self._stepper.loop, "", checks, 0), self._around.redactor)
         with self._starting:
-            return self._begin(task, checks, wanted, _count(given, "children"))
+            return self._begin(task, checks, wanted, requests.count(given, "children"))
 
     def _begin(self, task: str, checks: tuple[str, ...], wanted: Budget, count: int) -> Fields:
         """Reserve the share, create the loop, drive it: in this order."""
@@ -271,7 +271,7 @@ class Hosted:
         for child in self._unfinished():
             now = None if child.loop_id in here else _loaded(self._store, child.loop_id)
             if now is not None and now.status.ended:
-                self._tell(child.loop_id)
+                self._report(child.loop_id)
 
     def _with_turn(self, loop: Loop) -> Loop:
         """The loop with what its running turn has used so far: that is not left for a child."""
@@ -308,7 +308,7 @@ class Hosted:
         return self._shown(child_id)
 
     def _say(self, given: Fields) -> Fields:
-        child_id, text = self._child(given), _text(given, "text")
+        child_id, text = self._child(given), requests.text(given, "text")
         if not text.strip() or shares.asks_for_rounds(text):
             raise UsageError(
                 "The message is empty, or begins with round controls.", "start another loop for more rounds"
@@ -324,7 +324,7 @@ class Hosted:
         child_id = self._child(given)
         urgency = Urgency.NOW if given.get("now") is True else Urgency.AFTER_ITERATION
         if control.stop(self._store, child_id, urgency).status.ended:
-            self._tell(child_id)
+            self._report(child_id)
         return self._shown(child_id)
 
     def _diff(self, given: Fields) -> str:
@@ -367,41 +367,3 @@ def _loaded(store: Store, loop_id: str) -> Loop | None:
 
 def _known(loop: Loop, child_id: str) -> Child:
     return next(child for child in loop.children if child.loop_id == child_id)
-
-
-def _text(given: Fields, name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str):
-        raise UsageError(f"The request has no `{name}`.", "give it as a text")
-    return _usable(value, name)
-
-
-def _texts(given: Fields, name: str) -> tuple[str, ...]:
-    values = given.get(name) or ()
-    if not isinstance(values, list | tuple) or not all(isinstance(each, str) and each.strip() for each in values):
-        raise UsageError(f"`{name}` is no list of texts.", "give commands, or leave it out")
-    if any(len(each) > LONGEST_CHECK for each in values):
-        raise UsageError(f"One of `{name}` is longer than {LONGEST_CHECK:,} characters.", "put it into a script")
-    return tuple(_usable(each, name) for each in values)
-
-
-def _usable(text: str, name: str) -> str:
-    """The text, if it can be written down and be part of a command line."""
-    if "\0" in text or any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise UsageError(f"`{name}` contains a character that no text can have.", "leave it out")
-    return text
-
-
-def _count(given: Fields, name: str) -> int:
-    value = given.get(name) or 0
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"`{name}` is no whole number.", "give one, or leave it out")
-    return value
-
-
-def _check_numbers(wanted: Budget) -> None:
-    for limit in shares.COUNTED:
-        amount = limit.of(wanted)
-        right = int if limit.row.whole else (int, float)
-        if amount is not None and (isinstance(amount, bool) or not isinstance(amount, right)):
-            raise UsageError(f"{amount!r} is no amount of {limit.row.unit}.", "give a number")

@@ -47,7 +47,7 @@ class Machine:
             await machines.work(self.options, self.means, stop, notices)
         finally:
             self.means.surroundings().guard.close()
-            self.means.surroundings().teller.close(TELL_WITHIN)
+            self.means.surroundings().notifier.close(TELL_WITHIN)
             self.means.store.close()
 
 

@@ -11,7 +11,7 @@ from untildone.core.prices import PUBLISHED
 from untildone.engine import turns
 from untildone.engine.engine import Engine
 from untildone.engine.notices.notify import NotifySettings, check_packages
-from untildone.engine.notices.telling import Telling
+from untildone.engine.notices.telling import OutboxNotifier
 from untildone.engine.process_hands import ProcessHands
 from untildone.engine.surroundings import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
@@ -47,7 +47,7 @@ def surroundings(
         host=host,
         adoption=Adoption() if drives_one else None,
         prices=PUBLISHED.changed(chosen.prices),
-        teller=Telling(notifications(chosen), environment, redactor),
+        notifier=OutboxNotifier(notifications(chosen), environment, redactor),
         children=_children,
     )
 

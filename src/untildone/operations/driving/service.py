@@ -17,7 +17,7 @@ from untildone.core.events import BudgetChanged
 from untildone.core.kinds import Host, Source
 from untildone.core.loop import Loop
 from untildone.core.values.value import replace
-from untildone.engine.notices.telling import Telling
+from untildone.engine.notices.telling import OutboxNotifier
 from untildone.engine.surroundings import Surroundings
 from untildone.hosts.fleet import SLOTS, Fleet, Served
 from untildone.operations import control, inside, look, stores
@@ -69,7 +69,7 @@ class Service:
         self._guard = Guard()
         self.url: str | None = None
         """Where this server is reached, for links in notifications, if no setting says so."""
-        self._tellers: dict[str, Telling] = {}
+        self._notifiers: dict[str, OutboxNotifier] = {}
         served = [
             Served(store, partial(self._surroundings, Path(workspace), store), partial(self.table.look, workspace))
             for workspace, store in self.stores.items()
@@ -88,8 +88,8 @@ class Service:
         self, _kind: type[BaseException] | None, _value: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.fleet.close()
-        for teller in self._tellers.values():
-            teller.close(TELL_WITHIN)
+        for notifier in self._notifiers.values():
+            notifier.close(TELL_WITHIN)
         for store in self.stores.values():
             store.close()
 
@@ -211,16 +211,16 @@ class Service:
         chosen = settings.load(workspace, {}, self.environment)
         around = runner.surroundings(self.environment, chosen, self._guard, Host.SERVER)
         store.redactor = around.redactor
-        return replace(around, teller=self._teller(store, chosen, around))
+        return replace(around, notifier=self._notifier(store, chosen, around))
 
-    def _teller(self, store: Store, chosen: settings.Settings, around: Surroundings) -> Telling:
-        """The teller of a store, with the present settings. It is opened at once, for what a dead process left."""
+    def _notifier(self, store: Store, chosen: settings.Settings, around: Surroundings) -> OutboxNotifier:
+        """The notifier of a store, with the present settings. It is opened at once, for what a dead process left."""
         wanted = runner.notifications(chosen)
         wanted = wanted if wanted.url else replace(wanted, url=self.url)
-        teller = self._tellers.setdefault(store.name, Telling(wanted, self.environment, around.redactor))
-        teller.settings = wanted
-        teller.open(store.name)
-        return teller
+        notifier = self._notifiers.setdefault(store.name, OutboxNotifier(wanted, self.environment, around.redactor))
+        notifier.settings = wanted
+        notifier.open(store.name)
+        return notifier
 
 
 def _waits(loop: Loop, now: float) -> bool:

@@ -1,4 +1,4 @@
-"""Telling people about loops in sessions: the hook that drives them does not wait for that, so a process of its own does it."""
+"""Sends the notifications about loops in sessions, in a process of its own: the stop hook does not wait for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from untildone import settings
 from untildone.core.errors import UntilDoneError
 from untildone.core.loop import Loop
 from untildone.engine.notices import failures
-from untildone.engine.notices.telling import Telling, journal_of
+from untildone.engine.notices.telling import OutboxNotifier, journal_of
 from untildone.operations.creating import known_secrets
 from untildone.operations.driving.runner import TELL_WITHIN, notifications
 from untildone.store import Store
@@ -31,6 +31,6 @@ def tell(store: Store, loop_id: str, environment: Mapping[str, str]) -> None:
         raise
 
 
-def _telling(store: Store, environment: Mapping[str, str]) -> Telling:
+def _telling(store: Store, environment: Mapping[str, str]) -> OutboxNotifier:
     chosen = settings.load(store.home, {}, environment)
-    return Telling(notifications(chosen), environment, known_secrets.redactor(environment, chosen))
+    return OutboxNotifier(notifications(chosen), environment, known_secrets.redactor(environment, chosen))

@@ -15,7 +15,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.moves import Control
 from untildone.core.values.value import dataclass
-from untildone.engine.stepper import Idle, Stepper, leased
+from untildone.engine.leasing import leased
+from untildone.engine.stepper import Idle, Stepper
 from untildone.operations import control, look
 from untildone.operations.inside import refuse
 from untildone.store import Store
