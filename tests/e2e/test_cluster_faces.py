@@ -156,7 +156,7 @@ BAD: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "no Temporal": (("run", "A job", "--cluster"), {"UNTILDONE_CLUSTER": ""}, "The address of Temporal is not set"),
     "a worktree": (("run", "A job", "--cluster", "--worktree"), {}, "--worktree makes no sense in a cluster"),
     "a share of the tests in no box": (
-        ("run", "A job", "--cluster", "--check", "pytest", "--held-out", "20%", "--sandbox", "off"),
+        ("run", "A job", "--cluster", "--check", "pytest", "--room", "sealed", "--held-out", "20%", "--sandbox", "off"),
         {},
         "--held-out 20% needs a sandbox",
     ),
