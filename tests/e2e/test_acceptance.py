@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 
 import pytest
 from tests.e2e.test_prove import CALC, CHECK, FIX, a_test, boxes, results
@@ -22,8 +24,17 @@ def project(cli: CommandLine, boxes: None) -> CommandLine:
     return cli
 
 
-def ran(cli: CommandLine, author: str, work: str, *flags: str) -> Ended:
+def begun(cli: CommandLine, author: str, work: str, *flags: str, check: str = CHECK) -> subprocess.Popen[str]:
     """A run with an author and a worker that are shell scripts. The author finds its test in `$TEST`."""
+    return cli.start(*_words(cli, author, work, check), *flags)
+
+
+def ran(cli: CommandLine, author: str, work: str, *flags: str) -> Ended:
+    """As `begun`, to its end."""
+    return cli.run(*_words(cli, author, work, CHECK), *flags)
+
+
+def _words(cli: CommandLine, author: str, work: str, check: str) -> tuple[str, ...]:
     outside = cli.workspace.parent
     (outside / "hidden.py").write_text(HIDDEN)
     (outside / "author.sh").write_text(f"cat > {outside}/asked; TEST={outside}/hidden.py\n{author}\necho written\n")
@@ -31,7 +42,7 @@ def ran(cli: CommandLine, author: str, work: str, *flags: str) -> Ended:
     profiles = f'[profiles.writer]\nagent = "command"\ncommand = "sh {outside}/author.sh"\n'
     (cli.workspace / "untildone.toml").write_text(profiles)
     agent = ("--agent", "command", "--command", f"sh {outside}/worker.sh", "--acceptance", "writer")
-    return cli.run("run", "Make add add", *agent, "--check", CHECK, "-r", "1", "--json", *flags)
+    return ("run", "Make add add", *agent, "--check", check, "-r", "1", "--json")
 
 
 def events(ended: Ended, name: str) -> list[dict[str, object]]:
@@ -100,3 +111,40 @@ def test_the_author_is_asked_once_over_a_kill(project: CommandLine) -> None:
     assert calls.read_text() == "x\n"
     assert "Make add add" in (project.workspace.parent / "asked").read_text()
     assert "test_sesame" in project.run("diff", "--acceptance").output
+
+
+WRITTEN = ("iteration_start", "baseline_ran", "acceptance_ran", "gates_ran")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_no_proof_that_is_written_down_is_repeated_however_often_the_runner_is_killed(project: CommandLine) -> None:
+    """The runner is killed after each result, in the middle of the next proof."""
+    held, more = project.workspace.parent / "held", a_test("calc", "add", "add(1, 1) == 2")
+    held.mkdir()
+    (held / "test_held.py").write_text(more)
+    flags = ("--prove", "--repeat", "2", "--held-out", str(held), "-r", "9")
+    shape = project.workspace.parent / "shape"
+    shape.write_text(more)
+    process = begun(
+        project, "cat $TEST > test_hidden.py", f"{FIX}; cat {shape} > test_more.py", *flags, check=f"sleep 1; {CHECK}"
+    )
+    killed = []
+    for _ in range(30):
+        assert process.stdout is not None
+        happened = next((line for line in process.stdout if json.loads(line)["event"] in WRITTEN), "")
+        time.sleep(0.3 if happened else 0)
+        process.kill()
+        process.communicate()
+        if not happened:
+            break
+        killed.append(happened)
+        process = project.start("resume", "last", "--json")
+    assert len(killed) >= len(WRITTEN) + 6
+    logged = project.run("log", "last", "--json").records
+    told = [each["gate"] for record in logged if record["event"] == "gates_ran" for each in record["results"]]
+    proofs = ("acceptance", "canary", "causal", "check", "held_out", "mutants", "red_first", "repeat")
+    assert tuple(sorted(told)) == proofs, logged[-1]
+    names = [record["event"] for record in logged]
+    assert (names.count("baseline_ran"), names.count("acceptance_ran")) == (1, 1)
+    assert logged[-1]["outcome"] == "verified", logged[-1]

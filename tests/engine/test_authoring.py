@@ -51,7 +51,7 @@ def test_only_a_login_that_was_renewed_is_put_back_and_nobody_else_may_read_it(
     (layer / "above/.codex").mkdir(parents=True)
     (layer / "below").symlink_to(home)
     act(layer / "above/.codex/auth.json", outside)
-    authoring.taken(Workspace(str(work), "", environment), loop, AUTHOR, environment, failed=True)
+    authoring.taken(Workspace(str(work), "", environment), loop, AUTHOR, environment, lambda *_: None, failed=True)
     login = home / ".codex/auth.json"
     assert (login.read_text(), layer.exists()) == (left, False)
     assert left == "old" or stat.S_IMODE(login.stat().st_mode) == 0o600
@@ -74,7 +74,7 @@ def test_new_tests_are_kept_whatever_else_lies_beside_them(tmp_path: Path) -> No
         os.truncate(made / name, 1 << 40)
     (made / "test_link.py").symlink_to(made / "test_new.py")
     os.mkfifo(made / "test_pipe.py")
-    tests = authoring.taken(workspace, loop, AUTHOR, environment, failed=False)
+    tests = authoring.taken(workspace, loop, AUTHOR, environment, lambda *_: None, failed=False)
     assert tests is not None
     assert (tests.paths, made.exists()) == (("test_new.py",), False)
     reasons = {"big.txt": "no test by its name", "notes.txt": "no test by its name", "test_big.py": "too large"}

@@ -10,10 +10,11 @@ from untildone.core.errors import UsageError
 from untildone.core.judging.survey import Rules, survey
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop
-from untildone.core.model import AgentChoice, Budget, LoopSettings
+from untildone.core.model import AcceptanceTests, AgentChoice, Budget, LoopSettings
 from untildone.core.receipts.proving import HELD_OUT, HELD_OUT_DIGEST
-from untildone.engine.verdicts import proving
+from untildone.engine.verdicts import authoring, proving
 from untildone.workspace.rooms import RoomRefused
+from untildone.workspace.shadow import NoSnapshot
 
 EMPTY = Tree({}, lambda _blobs: {})
 
@@ -30,7 +31,7 @@ def arrived(folder: Path, carried: str | None, digest: str = "") -> dict[str, by
     options = {HELD_OUT: "/nowhere", HELD_OUT_DIGEST: digest or proving.digest(str(folder))}
     chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", remote="r", options=options)
     loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
-    unseen = proving.Unseen({}, {}, lambda: carried)
+    unseen = proving.Unseen({}, {}, lambda _name: carried)
     return dict(proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), unseen).held_out)
 
 
@@ -48,7 +49,7 @@ def test_they_are_laid_over_the_workspace_and_not_over_the_repository_around_it(
     options = {HELD_OUT: str(folder), HELD_OUT_DIGEST: proving.digest(str(folder))}
     chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", options=options)
     loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
-    unseen = proving.Unseen({}, {}, lambda: None, "packages/one")
+    unseen = proving.Unseen({}, {}, lambda _name: None, "packages/one")
     work = proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), unseen)
     assert list(work.held_out) == ["packages/one/tests/test_a.py"]
 
@@ -59,7 +60,7 @@ def test_a_folder_that_is_gone_is_refused_without_a_word_about_where_it_was(tmp_
     chosen = LoopSettings("ralph", AgentChoice("scripted", "scripted"), "", options=options)
     loop = Loop("loop-1", "A job", "A job", chosen, Budget(), 0.0, 0.0)
     with pytest.raises(RoomRefused) as refused:
-        proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), proving.Unseen({}, {}, lambda: None))
+        proving.work_of(loop, EMPTY, EMPTY, survey(EMPTY, EMPTY, Rules(())), proving.Unseen({}, {}, lambda _name: None))
     assert str(tmp_path) not in f"{refused.value.sentence} {refused.value.hint}"
 
 
@@ -67,3 +68,13 @@ def test_what_is_too_large_is_refused_when_the_loop_is_created(folder: Path, mon
     monkeypatch.setattr(proving, "MOST_PACKED", 10)
     with pytest.raises(UsageError, match="too large for a cluster"):
         proving.packed(str(folder))
+
+
+def test_acceptance_tests_arrive_as_they_were_written_or_not_at_all() -> None:
+    tests = {"tests/test_b.py": b"assert 2\n"}
+    written = AcceptanceTests("writer", "", tuple(tests), proving.digest_of(tests.items()))
+    name, other = f"acceptance-{written.sha256}", [("tests/test_b.py", b"pass\n")]
+    assert authoring.carried(written, {name: proving.packed_files(tests.items(), "They")}.get) == tests
+    for stored in ({}, {name: proving.packed_files(other, "They")}):
+        with pytest.raises(NoSnapshot, match="are not those that the author wrote"):
+            authoring.carried(written, stored.get)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,22 @@ def test_a_tool_without_a_report_proves_nothing(output: str, path: str, note: st
     found = judged(output, path)
     assert (found.reason, found.proves) == ("", False)
     assert note in found.notes[-1]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_report_of_stryker_is_read(tmp_path: Path) -> None:
+    """A report that Stryker 9.6.1 wrote, with its command runner, without the outputs of the tests."""
+    program, report = tmp_path / "node_modules/.bin/stryker", Path(__file__).with_name("stryker_report.json")
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\nmkdir -p reports/mutation && cp {report} reports/mutation/mutation.json\nexit 1\n")
+    program.chmod(0o755)
+    [trial] = proof("mutants").trials(work({"calc.js": OLD}, {"calc.js": NEW})).trials
+    ended = subprocess.run(["sh", "-c", trial.command], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    found = judged(ended.stdout)
+    assert (found.reason, found.words, found.proves) == ("", "5 of 7 mutants of Stryker died", True), ended
+    assert found.notes == (
+        "- calc.js:2: ConditionalExpression true: no test noticed\n- calc.js:2: EqualityOperator a >= 9: no test noticed",
+    )
 
 
 # As cargo-mutants documents its folder and its exit codes; the lines of a mutant as it prints them.

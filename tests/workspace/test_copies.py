@@ -126,3 +126,9 @@ def test_a_pointer_to_no_repository_hides_nothing(tmp_path: Path, pointer: str) 
     (tmp_path / ".git").write_text(pointer)
     assert list(copies.repositories(str(tmp_path))) == []
     assert elsewhere(tmp_path) == []
+
+
+def test_a_repository_that_lends_its_objects_is_found(root: Path) -> None:
+    clone = root.parent / "clone"
+    git(root.parent, "clone", "--quiet", "--shared", str(root), str(clone))
+    assert list(copies.repositories(str(clone))) == [str(root / ".git" / "objects")]

@@ -8,7 +8,7 @@ import pytest
 from tests.support.repositories import create, modify
 
 from untildone.core.errors import UsageError
-from untildone.workspace.diff import patch
+from untildone.workspace.diff import patch, patch_of_new
 from untildone.workspace.look import Workspace
 
 
@@ -35,3 +35,10 @@ def test_diff_from_an_invalid_snapshot(repository: Path, start: str) -> None:
     with pytest.raises(UsageError):
         patch(str(repository), start)
     assert not (repository / "stolen").exists()
+
+
+def test_a_patch_that_adds_files_on_a_machine_without_snapshots() -> None:
+    assert "+++ b/tests/test_a.py" in patch_of_new({"tests/test_a.py": b"one\n"})
+    assert "1 file changed, 1 insertion(+)" in patch_of_new({"a b,c": b"one\n"}, stat=True)
+    with pytest.raises(UsageError, match="cannot be shown"):
+        patch_of_new({"../outside": b"one\n"})

@@ -46,7 +46,6 @@ from untildone.engine.standby import Standby, Warm
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.engine.verdicts import gating, judging, known_files
-from untildone.engine.verdicts import proving as proofs
 from untildone.system.box import sandbox
 from untildone.system.process import Ended
 from untildone.workspace.shadow import Reading
@@ -411,7 +410,7 @@ class ProcessHands:
         hidden = () if self.store.root is None else (str(self.store.root),)
         loop_id = self.loop.loop_id
         return judging.Judge(
-            self.loop, self.stepper.workspace, hidden, base, lambda: self.store.carried(loop_id, proofs.HELD_OUT)
+            self.loop, self.stepper.workspace, hidden, base, lambda name: self.store.carried(loop_id, name)
         )
 
     def _begin_command(self, command: str) -> None:

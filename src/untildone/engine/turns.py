@@ -428,11 +428,13 @@ class Turn:
         """The acceptance tests that the author wrote. They are kept before the journal says so."""
         from untildone.engine.verdicts import authoring
 
+        store, loop_id = self.hands.store, self.loop.loop_id
         return authoring.taken(
             self.stepper.workspace,
             self.loop,
             action.agent,
             self.asking.environment(action),
+            lambda name, text: store.carry(loop_id, name, text),
             failed=bool(answer.failure),
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, TurnStarted
 from untildone.core.loop import Loop
-from untildone.core.model import Role, Status
+from untildone.core.model import AcceptanceTests, Role, Status
 from untildone.operations.driving.presence import goes_on_by_itself
 from untildone.store import Store, checkpoint, lines
 
@@ -174,9 +174,24 @@ def acceptance_tests(store: Store, loop_id: str, *, stat: bool = False, colour: 
     loop = store.load(loop_id)
     if loop.acceptance is None:
         raise UsageError(f"Loop {loop_id} has no acceptance tests.", "`untildone run --acceptance NAME` asks for some")
-    made = patch(loop.settings.workspace, loop.start.tree or "", loop.acceptance.tree, loop_id=loop_id, stat=stat)
+    if loop.settings.remote is None:
+        made = patch(loop.settings.workspace, loop.start.tree or "", loop.acceptance.tree, loop_id=loop_id, stat=stat)
+    else:
+        made = _carried_tests(store, loop_id, loop.acceptance, stat=stat)
     shown = shown_diff.readable(made, store.redactor)
     return shown_diff.coloured(shown) if colour else shown
+
+
+def _carried_tests(store: Store, loop_id: str, written: AcceptanceTests, *, stat: bool) -> str:
+    """The acceptance tests of a loop in a cluster, as a patch: each of them is a new file."""
+    from untildone.engine.verdicts import authoring
+    from untildone.workspace.diff import patch_of_new
+    from untildone.workspace.shadow import NoSnapshot
+
+    try:
+        return patch_of_new(authoring.carried(written, lambda name: store.carried(loop_id, name)), stat=stat)
+    except NoSnapshot as problem:
+        raise UsageError(str(problem), "start a new loop") from problem
 
 
 def diff_between(store: Store, loop_id: str, start_tree: str, end_tree: str | None) -> str:

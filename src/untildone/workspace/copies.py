@@ -40,6 +40,17 @@ def _outside(folder: str, root: str) -> Iterator[str]:
         if not _is_below(found, root) and _is_repository(found):
             # A bare repository may have its work trees inside of it.
             yield os.path.join(found, "objects") if _is_below(root, found) else found
+        yield from _borrowed(found, root)
+
+
+def _borrowed(repository: str, root: str) -> Iterator[str]:
+    """The folders whose objects a repository borrows, outside of the work tree."""
+    objects = os.path.join(repository, "objects")
+    with suppress(OSError):
+        for line in read_small(os.path.join(objects, "info", "alternates")).splitlines():
+            folder = os.path.realpath(os.path.join(objects, line))
+            if not _is_below(folder, root) and not _is_below(root, folder) and os.path.isdir(folder):
+                yield folder
 
 
 def elsewhere(root: str, paths: Collection[str]) -> Iterator[str]:

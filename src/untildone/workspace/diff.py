@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tempfile
+from collections.abc import Mapping
 
 from untildone.core.errors import UsageError
 from untildone.core.receipts.receipt import FileChange
-from untildone.workspace.git import GitFailed, git
+from untildone.workspace.git import GitFailed, git, line_of
 from untildone.workspace.shadow import NoSnapshot, Shadow, patch_options
 
 _TREE = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -45,6 +47,21 @@ def published_patch(repository: str, start: str, end: str = "HEAD", *, stat: boo
             f"The changes cannot be shown: {error}.", "the machine that did the work can show them"
         ) from error
     return shown.decode(errors="replace")
+
+
+def patch_of_new(contents: Mapping[str, bytes], *, stat: bool = False) -> str:
+    """The patch that adds files, on a machine without the snapshots. UsageError if git takes one of their paths for no path of a file."""
+    with tempfile.TemporaryDirectory(prefix="untildone-") as folder:
+        try:
+            git(folder, "init", "--quiet", "--bare")
+            empty = line_of(git(folder, "mktree", stdin=b""))
+            for path, content in contents.items():
+                blob = line_of(git(folder, "hash-object", "-w", "--stdin", stdin=content))
+                git(folder, "update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+            tree = line_of(git(folder, "write-tree"))
+        except GitFailed as error:
+            raise UsageError(f"The files cannot be shown: {error}.", "look at the disk") from error
+        return published_patch(folder, empty, tree, stat=stat)
 
 
 def changed_files(path: str, start_tree: str | None, end_tree: str | None) -> tuple[FileChange, ...] | None:

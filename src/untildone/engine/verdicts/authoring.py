@@ -1,7 +1,8 @@
 """What surrounds an author of acceptance tests: a checkout of the start to write in, and where its tests are kept.
 
-The worker must not find the tests: they go into the shadow repository, the checkout is removed, and in a box everything else that the
-author's program writes, such as its sessions, goes into layers that are thrown away.
+The worker must not find the tests: they go into the shadow repository, in a cluster also into the store for the other machines; the
+checkout is removed; and in a box everything else that the author's program writes, such as its sessions, goes into layers that are thrown
+away.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import ast
 import os
 import shutil
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -94,14 +95,25 @@ def _contained(
 
 
 def taken(
-    workspace: Workspace, loop: Loop, choice: AgentChoice, environment: Mapping[str, str], *, failed: bool
+    workspace: Workspace,
+    loop: Loop,
+    choice: AgentChoice,
+    environment: Mapping[str, str],
+    keep: Callable[[str, str], None],
+    *,
+    failed: bool,
 ) -> AcceptanceTests | None:
-    """Keep the tests that the author wrote, and remove everything else that it left. None: it failed, or wrote none that count."""
+    """Keep the tests that the author wrote, and remove everything else that it left. None: it failed, or wrote none that count.
+
+    `keep` has the store of a cluster carry a text under a name."""
     _keep_login(loop.loop_id, choice, environment)
     files = Path(state_folder.folder(environment), "rooms", loop.loop_id, NAME, "tree")
     try:
-        return None if failed else _kept(workspace.shadow, loop, choice.profile, str(files))
-    except (NoSnapshot, OSError):
+        written = None if failed else _kept(workspace.shadow, loop, choice.profile, str(files))
+        if written is not None and loop.settings.remote is not None:
+            carry(workspace.shadow, written, keep)
+        return written
+    except (NoSnapshot, OSError, UsageError):
         return None
     finally:
         forget(loop.loop_id, environment)
@@ -159,10 +171,30 @@ def _files(folder: str) -> Iterator[str]:
         yield from (os.path.join(place, name) for name in sorted(names))
 
 
-def contents(shadow: Shadow, written: AcceptanceTests | None) -> dict[str, bytes]:
+def carry(shadow: Shadow, written: AcceptanceTests, keep: Callable[[str, str], None]) -> None:
+    """Have the store of a cluster carry the tests to the other machines. The name has their hash, so that a machine which lost the loop
+    meanwhile replaces nothing. Raises NoSnapshot, and UsageError if they are too large."""
+    text = proving.packed_files(_snapshot(shadow, written).items(), "The acceptance tests")
+    keep(proving.ACCEPTANCE.format(sha256=written.sha256), text)
+
+
+def carried(written: AcceptanceTests, stored: proving.Carried) -> dict[str, bytes]:
+    """The acceptance tests by path, from the store of a cluster. Raises NoSnapshot."""
+    try:
+        return proving.unpacked(stored(proving.ACCEPTANCE.format(sha256=written.sha256)), written.sha256)
+    except ValueError:
+        raise NoSnapshot("The acceptance tests in the database are not those that the author wrote.") from None
+
+
+def contents(loop: Loop, shadow: Shadow, stored: proving.Carried) -> dict[str, bytes]:
     """The acceptance tests by path. Raises NoSnapshot."""
-    if written is None:
+    if loop.acceptance is None:
         return {}
+    in_cluster = loop.settings.remote is not None
+    return carried(loop.acceptance, stored) if in_cluster else _snapshot(shadow, loop.acceptance)
+
+
+def _snapshot(shadow: Shadow, written: AcceptanceTests) -> dict[str, bytes]:
     files = shadow.files(written.tree)
     missing = [path for path in written.paths if path not in files]
     if missing:

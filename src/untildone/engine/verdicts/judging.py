@@ -78,10 +78,10 @@ class Judge:
         workspace: Workspace,
         hidden: tuple[str, ...],
         base: gating.Room,
-        carried: Callable[[], str | None] = lambda: None,
+        carried: Callable[[str], str | None] = lambda _name: None,
     ) -> None:
-        """`hidden` are files of untildone outside of its state folder; `base` says how commands are run and ended; `carried` returns the
-        held-out tests of a loop in a cluster."""
+        """`hidden` are files of untildone outside of its state folder; `base` says how commands are run and ended; `carried` returns what
+        the store carries for a loop in a cluster, by name."""
         self._carried = carried
         self._shadow = workspace.shadow
         self._whole = loop
@@ -141,7 +141,7 @@ class Judge:
             found = self._comparison(self._loop.settings.checks)
             unseen = proving.Unseen(
                 keeping_back.contents(self._whole, self._shadow),
-                authoring.contents(self._shadow, self._loop.acceptance),
+                authoring.contents(self._loop, self._shadow, self._carried),
                 self._carried,
                 self._below,
             )

@@ -1,13 +1,15 @@
 """Keeps a share of the project's own tests back (`--held-out 20%`): from the agent's box, from rooms, and from reviewers.
 
-The files stay where they are in the person's workspace, so that no crash can lose them. A box shows something else in their place, and
-gates judge trees without them; only the proof `held_out` puts them in, as they were when the loop began.
+The files stay where they are in the workspace, so that no crash can lose them; every machine of a cluster finds the same ones in the
+start. A box shows something else in their place, and gates judge trees without them; only the proof `held_out` puts them in, as they were
+when the loop began.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 from untildone.core.judging import keeping_back
 from untildone.core.loop import Loop
@@ -65,11 +67,21 @@ def telling(loop: Loop, shadow: Shadow) -> tuple[str, ...]:
         return ()
     root, paths, tree = os.path.realpath(shadow.start.root), contents(loop, shadow), shadow.files(loop.start.tree or "")
     found = (
+        _of_cluster(loop, root),
         copies.repositories(root, paths),
         copies.elsewhere(root, paths),
         copies.beside(root, paths, tree, loop.created_at),
     )
     return tuple(dict.fromkeys(path for each in found for path in each))
+
+
+def _of_cluster(loop: Loop, root: str) -> Iterator[str]:
+    """Where a machine of a cluster has the tests as well: in the clones of other loops, and in a remote on its own disk."""
+    if loop.settings.remote is None:
+        return
+    yield os.path.dirname(root)
+    remote = loop.settings.remote.removeprefix("file://")
+    yield from [os.path.realpath(remote)] if os.path.isabs(remote) and os.path.isdir(remote) else []
 
 
 def stubs(loop: Loop, shadow: Shadow) -> dict[str, str]:

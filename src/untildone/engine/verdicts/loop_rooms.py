@@ -31,9 +31,10 @@ def rooms_of(
     """The rooms of a loop. Code under test must not read held-out tests there, nor what is `concealed`: it could print them for the
     agent."""
     root = shadow.start.root if shadow.start else place
-    held_out = str(loop.settings.options.get(HELD_OUT) or "") if loop.settings.remote is None else ""
+    held_out = str(loop.settings.options.get(HELD_OUT) or "")
     is_share = share_of(held_out) is not None
-    hidden = (*hidden, held_out) if held_out and not is_share else hidden
+    is_folder = bool(held_out) and not is_share and loop.settings.remote is None
+    hidden = (*hidden, held_out) if is_folder else hidden
     network = Network.HOST if loop.settings.room_net else Network.NONE
     watches = loop.settings.room is not RoomKind.PLAIN and any(map(loads_libraries, loop.settings.checks))
     return Rooms(

@@ -34,9 +34,9 @@ from untildone.workspace.rooms import Room, RoomRefused
 MOST_FILES, MOST_BYTES = 10_000, 100_000_000
 """Of held-out files."""
 MOST_PACKED = 16 << 20
-"""Characters of held-out files that go through the store of a cluster."""
-HELD_OUT = "held-out"
-"""The name under which the store of a cluster carries them."""
+"""Characters of held-out or acceptance tests that go through the store of a cluster."""
+HELD_OUT, ACCEPTANCE = "held-out", "acceptance-{sha256}"
+"""The names under which the store of a cluster carries them."""
 LOOK_EVERY = 0.05
 """Seconds between two looks at the trials that run."""
 
@@ -44,6 +44,8 @@ Enter = Callable[[Trial, int], AbstractContextManager[Room]]
 """Makes the room of a trial, in one of the lanes of a claim."""
 Run = Callable[[RunCommand, Room, Callable[[], bool]], CommandRan]
 """Runs a command in a room; it ends early once the last argument returns True."""
+Carried = Callable[[str], str | None]
+"""Returns what the store of a cluster carries for the loop under a name; None: nothing."""
 Begin = Callable[[int, int, str], None]
 """Called with the number of trials that have begun, the number of all, and what the last of them is about."""
 
@@ -56,7 +58,7 @@ class Unseen:
     """Tests of the project itself."""
     written: Mapping[str, bytes]
     """Those of another author."""
-    carried: Callable[[], str | None]
+    carried: Carried
     """Returns those of a folder of the person, `packed`, for a loop in a cluster."""
     place: str = ""
     """Where that folder is laid over: the folder of the workspace, relative to the root of the trees."""
@@ -213,32 +215,40 @@ def digest_of(contents: Iterable[tuple[str, bytes]]) -> str:
 
 def packed(folder: str) -> str:
     """The held-out files in a folder as one text, for the machines of a cluster. UsageError if they are too large for that."""
-    contents = {os.fsencode(path).hex(): content.hex() for path, content in files(folder)}
-    text = base64.b64encode(zlib.compress(json.dumps(contents).encode())).decode()
+    return packed_files(files(folder), f"The held-out tests in {folder}")
+
+
+def packed_files(contents: Iterable[tuple[str, bytes]], what: str) -> str:
+    """Files by path as one text. UsageError, about `what`, if they are too large for that."""
+    as_hex = {os.fsencode(path).hex(): content.hex() for path, content in contents}
+    text = base64.b64encode(zlib.compress(json.dumps(as_hex).encode())).decode()
     if len(text) > MOST_PACKED:
-        raise UsageError(
-            f"The held-out tests in {folder} are too large for a cluster: more than {MOST_PACKED >> 20} MB.",
-            "put only tests into it",
-        )
+        raise UsageError(f"{what} are too large for a cluster: more than {MOST_PACKED >> 20} MB.", "use only tests")
     return text
 
 
-def _unpacked(text: str) -> dict[str, bytes]:
-    """The files of a text. ValueError if it is none that `packed` made."""
+def unpacked(text: str | None, sha256: object) -> dict[str, bytes]:
+    """The files of a text. ValueError if it is none that `packed_files` made of files with this hash."""
     try:
-        contents = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
-        return {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
+        contents = json.loads(zlib.decompress(base64.b64decode(text or "", validate=True)))
+        found = {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
     except (zlib.error, AttributeError, TypeError) as problem:
         raise ValueError(str(problem)) from problem
+    if digest_of(found.items()) != sha256:
+        raise ValueError("the files are not those of this hash")
+    return found
 
 
-def _held_out(options: Mapping[str, object], carried: Callable[[], str | None] | None) -> dict[str, bytes]:
+def _held_out(options: Mapping[str, object], carried: Carried | None) -> dict[str, bytes]:
     folder = options.get(proving.HELD_OUT)
     if not folder or share_of(folder) is not None:
         return {}
     try:
-        found = dict(files(str(folder))) if carried is None else _unpacked(carried() or "")
-        if digest_of(found.items()) != options.get(proving.HELD_OUT_DIGEST):
+        expected = options.get(proving.HELD_OUT_DIGEST)
+        if carried is not None:
+            return unpacked(carried(HELD_OUT), expected)
+        found = dict(files(str(folder)))
+        if digest_of(found.items()) != expected:
             raise ValueError
     except (UsageError, ValueError):
         hint = "put them back" if carried is None else "start a new loop"

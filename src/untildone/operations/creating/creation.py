@@ -14,6 +14,7 @@ from untildone import modes
 from untildone.core.answers import rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
+from untildone.core.judging.keeping_back import share_of
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Role, TestsRule
@@ -182,7 +183,7 @@ def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:
 def _created_in_cluster(store: Store, event: LoopCreated, *first: StartRequested) -> Loop:
     """Create a loop. Its held-out tests are in the store before it starts: the folder is on this machine only."""
     folder = event.settings.options.get(proving.HELD_OUT)
-    if not folder:
+    if not folder or share_of(folder) is not None:
         return store.create(event, *first)
     from untildone.engine.verdicts import proving as proofs
 

@@ -7,6 +7,7 @@ import os
 from untildone.core.errors import UsageError
 from untildone.core.judging.keeping_back import share_of
 from untildone.core.model import LoopSettings, RoomKind
+from untildone.core.protection.sandbox import Sandbox
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
 from untildone.gates.check.failing import can_name
@@ -32,50 +33,60 @@ def checked(settings: LoopSettings, *, in_session: bool = False, in_cluster: boo
         )
     if settings.room is RoomKind.PLAIN:
         raise UsageError(f"{flag} needs a room of its own for its runs.", "leave out --room plain")
-    if in_cluster and proving.ACCEPTANCE in wanted:
-        raise UsageError("The tests of --acceptance are kept on one machine, and a cluster has more.", "leave it out")
     if proving.HELD_OUT not in wanted:
         return settings
-    if (in_session or in_cluster) and _is_share(settings):
-        where = "in a cluster" if in_cluster else "from an agent in your own session"
+    is_share = _is_share(settings, in_cluster=in_cluster)
+    if in_session and is_share:
         raise UsageError(
-            f"A share of the tests cannot be kept back {where}.",
+            "A share of the tests cannot be kept back from an agent in your own session.",
             "use `untildone run` on this machine, or name a folder of other tests with --held-out",
         )
-    if settings.children and _is_share(settings):
+    if settings.children and is_share:
         raise UsageError(
             "A share of the tests cannot be kept back from an agent that starts loops: each of them would choose its own.",
             "leave out --children, or name a folder of other tests with --held-out",
         )
+    if is_share:
+        # A machine of a cluster that cannot hide the tests leaves the loop to another one.
+        return replace(settings, room=RoomKind.SEALED) if in_cluster else settings
     return replace(settings, options={**settings.options, **_held_out(settings)})
 
 
-def _is_share(settings: LoopSettings) -> bool:
-    """Whether a share of the project's own tests is kept back. UsageError if that is not possible here."""
-    from untildone.engine import boxes
-
+def _is_share(settings: LoopSettings, *, in_cluster: bool) -> bool:
+    """Whether a share of the project's own tests is kept back. UsageError if that is not possible with these settings, or not here, unless
+    other machines do the work."""
     value = settings.options[proving.HELD_OUT]
     try:
         if share_of(value) is None:
             return False
     except ValueError as problem:
         raise UsageError(f"--held-out {value}: {problem}.", "as in --held-out 20%") from problem
-    held = boxes.containment(settings)
-    if not held.boxed or settings.room is RoomKind.RESTORED:
-        why = "a room of its own" if held.boxed else "a sandbox"
+    is_boxed = _is_boxed(settings, in_cluster=in_cluster)
+    if not is_boxed or settings.room is RoomKind.RESTORED:
+        why = "a room of its own" if is_boxed else "a sandbox"
         raise UsageError(
             f"--held-out {value} needs {why}, in which the agent does not find the tests that are kept back.",
-            "leave out --room restored" if held.boxed else "install bubblewrap, or name a folder of other tests",
+            "leave out --room restored" if is_boxed else _SANDBOX_HINT[in_cluster],
         )
     return True
 
 
+_SANDBOX_HINT = {
+    True: "leave out --sandbox off, or name a folder of other tests",
+    False: "install bubblewrap, or name a folder of other tests",
+}
+
+
+def _is_boxed(settings: LoopSettings, *, in_cluster: bool) -> bool:
+    from untildone.engine import boxes
+
+    return settings.sandbox is not Sandbox.OFF if in_cluster else boxes.containment(settings).boxed
+
+
 def _held_out(settings: LoopSettings) -> dict[str, str]:
-    """The folder of the held-out tests and the hash of its files; or the share of the project's tests that is kept back."""
+    """The folder of the held-out tests and the hash of its files."""
     from untildone.engine.verdicts import proving as trials
 
-    if _is_share(settings):
-        return {}
     folder = os.path.realpath(os.path.expanduser(str(settings.options[proving.HELD_OUT])))
     if not os.path.isdir(folder):
         raise UsageError(f"The folder of held-out tests {folder} does not exist.", "name one outside of the workspace")
