@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from proof.cheats.case import Cheat
 from proof.cheats.families import (
+    by_path,
     check_command,
     control,
     hidden,
@@ -27,6 +28,7 @@ _MODULES = (
     check_command,
     source,
     programs,
+    by_path,
     stand_ins,
     hidden,
     races,

@@ -228,6 +228,17 @@ CASES = (
         before='shell("make build")',
         checks=("make build", "make test"),
     ),
+    Honest(
+        "a check beside the workspace",
+        checks=("sh ../checks/run.sh",),
+        before='write(scratch / "above/checks/run.sh", "#!/bin/sh\\npytest -q\\n", 0o755)',
+    ),
+    Honest(
+        "a login shell",
+        checks=("bash -lc 'pytest -q'",),
+        before='write(home / ".bash_profile", "export CALC=1\\n")',
+    ),
+    Honest("a part of the check in another folder", checks=("(cd tests && ls) && bash -euo pipefail -c 'pytest -q'",)),
     Honest("two checks of a script", project=SCRIPTED, checks=("sh -n check.sh", "sh check.sh")),
     Honest("a linter and tests", checks=(f"python3 -m compileall -q . && {PYTEST.check}",)),
     Honest(

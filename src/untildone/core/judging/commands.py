@@ -7,7 +7,8 @@ it leaves out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import resolved
@@ -50,25 +51,79 @@ def runs_of(command: str, folder: str = "") -> tuple[Run, ...]:
     command = _HERE.sub("./", command)
     for line in _SUBSTITUTED.findall(command):
         found += _captured(line, folder)
+    places, values = _Places(folder), dict(_LOOP.findall(command))
     for simple in simple_commands(_SUBSTITUTED.sub(" - ", command)):
-        inner = without_wrappers(simple.words)
+        words, here = tuple(_filled(word, values) for word in simple.words), places.of(simple.shell)
+        inner = without_wrappers(words)
+        values |= _assigned(words)
         if not inner:
             # A container or a task that names no program: only the words around it are known.
-            found += [Run(simple.words, folder)] if simple.words and "=" not in simple.words[0] else []
+            found += [Run(words, here)] if words and "=" not in words[0] else []
             continue
         decides = not simple.captured and simple.ended_by not in ("|", "|&")
-        before = simple.words[: max(0, len(simple.words) - len(inner))]
-        run = Run(inner, folder, decides, before, simple.writes, simple.reads)
-        if run.program in ("cd", "pushd"):
-            moved = resolved(run.words[1], folder) if len(run.words) > 1 else None
-            folder = folder if moved is None else moved
+        before = (*_search_path(values), *words[: max(0, len(words) - len(inner))])
+        run = _in_its_folder(Run(inner, here, decides, before, simple.writes, simple.reads))
+        if run.program in ("cd", "pushd", "popd"):
+            places.move(simple.shell, run)
             continue
         if script_for_shell(run.words) is None:
-            found += [
-                each for word in run.words for line in _CAPTURED.findall(word) for each in _captured(line, folder)
-            ]
+            found += [each for word in run.words for line in _CAPTURED.findall(word) for each in _captured(line, here)]
         found += _inner(run)
     return tuple(_judged_through_pipes(found))
+
+
+class _Places:
+    """The folder in which each of the shells of a command is. What is not known, such as `cd "$DIR"`, is no move."""
+
+    def __init__(self, folder: str) -> None:
+        self._now: dict[tuple[int, ...], str] = {(): folder}
+        self._before: dict[tuple[int, ...], str] = {}
+
+    def of(self, shell: tuple[int, ...]) -> str:
+        if shell not in self._now:
+            self._now[shell] = self.of(shell[:-1])
+        return self._now[shell]
+
+    def move(self, shell: tuple[int, ...], run: Run) -> None:
+        here = self.of(shell)
+        goes_back = run.program == "popd" or "-" in run.words
+        target = next(iter(run.operands), ".")
+        moved = self._before.get(shell, here) if goes_back else None if "$" in target else resolved(target, here)
+        self._before[shell], self._now[shell] = here, here if moved is None else moved
+
+
+_LOOP = re.compile(r"""\bfor\s+(\w+)\s+in\s+["']?([^\s;"']+)""")
+"""A loop, with the first of its words: it stands for all."""
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    """The word with the values of variables that the command itself sets."""
+    return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), word)
+
+
+def _assigned(line: tuple[str, ...]) -> dict[str, str]:
+    """The variables that a command sets for what comes after it."""
+    rest = line[1:] if line[:1] and line[0] in ("export", "declare", "local", "readonly", "typeset") else line
+    pairs = [_ASSIGNMENT.fullmatch(word) for word in rest]
+    return {pair[1]: pair[2] for pair in pairs if pair} if all(pairs) or rest is not line else {}
+
+
+def _search_path(values: Mapping[str, str]) -> tuple[str, ...]:
+    return (f"PATH={values['PATH']}",) if "PATH" in values else ()
+
+
+def _in_its_folder(run: Run) -> Run:
+    """The run of `env -C FOLDER …` and of `env -S 'PROGRAM …'`."""
+    around = run.before
+    if not any(word.rpartition("/")[2] == "env" for word in around):
+        return run
+    given = [value for name, value in pairwise(around) if name in ("-C", "--chdir")]
+    given += [word.partition("=")[2] for word in around if word.startswith("--chdir=")]
+    moved = resolved(given[-1], run.folder) if given else None
+    line = (*run.words[0].split(), *run.words[1:]) if "-S" in around else run.words
+    return replace(run, words=line or run.words, folder=run.folder if moved is None else moved)
 
 
 def in_tree(command: str, roots: Iterable[str], folder: str) -> str:
@@ -79,9 +134,10 @@ def in_tree(command: str, roots: Iterable[str], folder: str) -> str:
     return _TOP.sub(up, command)
 
 
-_HERE = re.compile(r"""(?:"(?:\$\{?PWD\}?|\$\(pwd\))"|\$\{?PWD\}?|\$\(pwd\)|`pwd`)/""")
+_HERE = re.compile(r"""(?:"(?:\$\{?PWD\}?|\$\(pwd\))"|\$\{?PWD\}?|\$\(pwd\)|`pwd`)(?:/|(?=[\s;&|)]|\Z))""")
 _TOP = re.compile(
-    r"""(?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\)|`git rev-parse --show-toplevel`)/"""
+    r"""(?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\)|`git rev-parse --show-toplevel`)"""
+    r"(?:/|(?=[\s;&|)]|\Z))"
 )
 """How people write the folder in which a command runs, and the root of its repository."""
 _SUBSTITUTED = re.compile(r"<\(([^()]*)\)")
@@ -93,10 +149,31 @@ def _captured(line: str, folder: str) -> list[Run]:
     return [replace(run, decides=False) for run in runs_of(line, folder)]
 
 
+_OUTSIDE = ("/", "~/", "../", "./../", "$HOME/", "${HOME}/")
+"""How a path begins that leads out of the folder of a check."""
+_GONE_TO = re.compile(r"""\b(?:cd|pushd)\s+(?:--\s+|-P\s+)?["']?([^\s;&|)"']+)""")
+_READS_PROFILE = re.compile(
+    r"\b(?:[bdk]?a?|fi|z)sh\s+(?:-\S+\s+)*?(?:--login|-[a-zA-Z]*[li][a-zA-Z]*)\s|\b(?:zsh|fish)\s|\bsu\s+-"
+)
+PROFILES = words(
+    "~/.bash_profile ~/.bash_login ~/.profile ~/.bashrc ~/.bash_aliases ~/.zshenv ~/.zprofile ~/.zshrc ~/.zlogin ~/.config/fish/config.fish"
+)
+"""What a login shell, or an interactive one, runs before anything else."""
+
+
 def programs_by_path(command: str) -> tuple[str, ...]:
-    """The programs that a command names by an absolute path, or by one in the home folder (`~/…`), as they are written."""
+    """The programs that a command names by a path that leads out of its folder, as they are written."""
     named = (word for run in runs_of(command) for word in (*run.before, run.words[0]))
-    return tuple(dict.fromkeys(word for word in named if word.startswith(("/", "~/"))))
+    return tuple(dict.fromkeys(word for word in named if word.startswith(_OUTSIDE)))
+
+
+def files_by_path(command: str) -> tuple[str, ...]:
+    """All words of a command that may name a file outside of its folder: programs, scripts that it gives to others, profiles of a shell."""
+    line = [word for run in runs_of(command) for word in (*run.before, *run.words, *run.reads)]
+    moves = [target.rstrip("/") for target in _GONE_TO.findall(command) if f"{target}/".startswith(_OUTSIDE)]
+    moved = [f"{target}/{word}" for target in moves for word in line if not word.startswith(("-", *_OUTSIDE))]
+    profiles = sorted(PROFILES) if _READS_PROFILE.search(f"{command} ") else []
+    return tuple(dict.fromkeys((*moves, *(word for word in line if word.startswith(_OUTSIDE)), *moved, *profiles)))
 
 
 _LOAD_NOTHING = words(

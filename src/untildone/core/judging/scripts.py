@@ -11,7 +11,7 @@ from untildone.core.judging.commands import Run, runs_of
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
 from untildone.core.judging.trees import Tree, resolved
-from untildone.core.values.value import dataclass
+from untildone.core.values.value import dataclass, replace
 
 DEEPEST = 4
 MOST_COMMANDS = 500
@@ -24,6 +24,42 @@ _PYTHONS = re.compile(r"(?:python|pypy)[\d.]*\Z|py\Z")
 _INTERPRETERS = words("node nodejs deno bun tsx ts-node ruby perl php lua Rscript swift")
 _SHELLS = words("sh bash dash zsh ksh ash source .")
 _MAKES = words("make gmake bmake remake")
+_LAUNCHERS = words(
+    "setarch linux32 linux64 prlimit chrt script strace ltrace valgrind gdb rr perf parallel find busybox coproc trap su runuser "
+    "watch entr hyperfine faketime firejail bwrap unshare nsenter chroot numactl systemd-run "
+    "catchsegv expect tclsh groovy Rscript R julia function"
+)
+"""Programs that run one of the files that they are given, or a command in one of their words."""
+_VALUES = {
+    "sh": words("-o +o -O +O --rcfile --init-file"),
+    "python": words("-W -X --check-hash-based-pycs"),
+    "node": words("-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type"),
+    "ruby": words("-I -r -C -E"),
+    "perl": words("-I"),
+    "php": words("-d -c -z"),
+}
+"""Options of interpreters that take the next word."""
+_BUILD_FILES = {
+    "just": ("-f", "--justfile"),
+    "task": ("-t", "--taskfile"),
+    "ninja": ("-f",),
+    "ant": ("-f", "-file", "-buildfile"),
+    "gradle": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
+    "gradlew": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
+    "mvn": ("-f", "--file", "-s", "--settings"),
+    "mvnw": ("-f", "--file", "-s", "--settings"),
+}
+"""Options that name the file from which a program reads what to run."""
+_PIPED = re.compile(r"\bcat\s+([\w./@+-]+)\s*\|\s*(?:\S*/)?((?:ba|da|z|k)?sh|python[\d.]*|make)\b")
+_SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(\S+)")
+_OWN_FOLDER = re.compile(
+    r"""\$\(\s*dirname\s+(?:--\s+)?"?(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?|\$\((?:readlink -f|realpath) "?[^()]*"?\))"?\s*\)"""
+    r"""|\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}"""
+)
+"""How a shell script writes its own folder."""
+_GONE_TO = re.compile(
+    r"""\$\(\s*cd\s+(?:-P\s+|--\s+)?"?([^"&;()]*)"?\s*(?:>\s*/dev/null\s*)?(?:2>&1\s*)?(?:&&|;)\s*pwd(?:\s+-P)?\s*\)"""
+)
 _MANAGERS = words("npm pnpm yarn bun")
 _OWN_VERBS = words("install ci add remove exec dlx run-script init publish pack link x i update upgrade create audit")
 _EVERYWHERE = words("-r --recursive --workspaces -ws workspaces turbo nx lerna")
@@ -36,7 +72,10 @@ _JUDGING_CODE = re.compile(
     r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|node:assert|require\(['\"]assert['\"]\)|\bassert\.\w+\("
     r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit"
     r"|['\"`](?:npx |node )?(?:--test|jest|mocha|vitest|ava|jasmine|karma|playwright|cargo test|go test|ctest|rspec|phpunit)"
-    r"(?:['\"` ])",
+    r"(?:['\"` ])"
+    r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
+    r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?test"
+    r"|['\"`](?:prove|rspec|tox|nox|bats)['\"`]",
     re.MULTILINE,
 )
 _COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
@@ -163,6 +202,8 @@ class _Reader:
         for path in operands.argument_files(command, folder, judges=judges):
             if self._exists(path):
                 self._name(path, Kind.SETTINGS, f"{origin.by} takes arguments from it", origin)
+        for name, program in _PIPED.findall(command):
+            self._run(Run((program, "-f", name) if program == "make" else (program, name), folder), origin)
         for run in runs:
             self._run(run, origin)
             self._around(run, origin)
@@ -196,11 +237,11 @@ class _Reader:
         program = run.program
         self._note_tool(run)
         if program in _SHELLS:
-            self._program(next(iter(run.operands), ""), run, origin)
+            self._program(_script_of(run), run, origin)
         elif _PYTHONS.match(program):
             self._python(run, origin)
         elif program in _INTERPRETERS and not self._is_package_manager(run):
-            self._program(next((word for word in run.operands if word not in ("run", "test")), ""), run, origin)
+            self._program(_script_of(run), run, origin)
         elif program in _MAKES:
             self._make(run, origin)
         elif program in _MANAGERS or program in ("run-s", "run-p", "npm-run-all", "turbo", "nx", "lerna"):
@@ -209,9 +250,23 @@ class _Reader:
             self._just(run, origin)
         elif program in ("tox", "nox"):
             self._tox(run, origin)
-        elif "/" in run.words[0]:
-            self._program(run.words[0], run, origin)
+        else:
+            self._other(run, origin)
+        for path in _build_files(run):
+            if self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes {program} read it", origin)
         self._arguments(run, origin)
+
+    def _other(self, run: Run, origin: _Origin) -> None:
+        """A program of which nothing is known but its name or path."""
+        if run.program in _LAUNCHERS:
+            files = tuple(" ".join(run.words[1:]).split())
+        elif "/" in run.words[0]:
+            files = run.words[:1]
+        else:
+            files = tuple(f"{folder}/{run.words[0]}" for folder in _search_folders(run))
+        for file in files:
+            self._program(file, run, origin)
 
     def _note_tool(self, run: Run) -> None:
         tools = {run.program, run.program.removesuffix(".cmd"), *operands.wrappers(run)}
@@ -250,50 +305,83 @@ class _Reader:
         path = resolved(word, run.folder) if word else None
         for source in self._compiled.get(path or "", ()) if run.decides else ():
             self._name(source, Kind.TEST, f"{origin.by} compiles it to the test program `{word}`", origin)
-        if not path or not self._exists(path):
-            return
+        for found in self._meant(path) if path else ():
+            self._started(found, run, origin)
+
+    def _meant(self, path: str) -> list[str]:
+        """The files that a word means: that of its name, what a folder runs, or all that a pattern fits."""
+        if re.search(r"[*?\[]", path):
+            return self._matching([path], "")
+        ends = ("", "/__main__.py", "/index.js", ".js")
+        return [found for end in ends if self._exists(found := f"{path}{end}")][:1]
+
+    def _started(self, path: str, run: Run, origin: _Origin) -> None:
         text = self._view(path)
         if not run.decides:
-            # What it prints is judged by another program.
-            return
-        if not self._judges(path, text, run):
+            # What it prints is judged by another program, unless it runs the tests.
+            if not (_is_shell(path, text, run) and self._programs_in(text) & RUNNERS.keys()):
+                return
+        elif not self._judges(path, text, run):
             self._under_test.add(path)
             return
         self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
-        self._follow(_lines(text) if _is_shell(path, text, run) else (), run.folder, path, origin)
+        self._interpreter(path, text, run, origin)
+        self._beside_runner(path, origin)
+        self._follow(_commands_of(path, text, run) if _is_shell(path, text, run) else (), run.folder, path, origin)
+
+    def _interpreter(self, path: str, text: str, run: Run, origin: _Origin) -> None:
+        """What runs a script of the tree is a judge as the script is."""
+        named = _SHEBANG.match(text)
+        program = resolved(named[1], run.folder) if named and "/" in named[1] else None
+        if program and self._exists(program) and program != path:
+            self._name(program, Kind.SCRIPT, f"it runs `{path}`", origin)
+
+    def _beside_runner(self, path: str, origin: _Origin) -> None:
+        """Name all files of a test runner that lies in the tree, as in `tools/bats/bin/bats`."""
+        folder, _, name = path.rpartition("/")
+        above = folder.removesuffix("bin").rstrip("/")
+        if name in RUNNERS and folder.endswith("/bin"):
+            for file in self._start.below(above):
+                self._name(file, Kind.SCRIPT, f"it is a part of the `{name}` that {origin.by} runs", origin)
+
+    def _programs_in(self, text: str) -> set[str]:
+        """The programs and Python modules that a shell script runs."""
+        runs = [run for line in _lines(text) for run in runs_of(line)]
+        modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
+        return {run.program for run in runs} | modules
 
     def _judges(self, path: str, text: str, run: Run) -> bool:
         is_read = run.program in ("source", ".")
-        if is_read or judging_name(path) or path in self._named:
+        if is_read or judging_name(path) or path in self._named or path.rpartition("/")[2] in RUNNERS:
             return True
         if not _is_shell(path, text, run):
             return _JUDGING_CODE.search(text) is not None or (_is_beside(path) and _GIVES_UP.search(text) is not None)
         if _COMPARING.search(text):
             return True
-        programs = {inner.program for line in _lines(text) for inner in runs_of(line)}
-        modules = {
-            inner.words[2]
-            for line in _lines(text)
-            for inner in runs_of(line)
-            if inner.words[1:2] == ("-m",) and len(inner.words) > 2
-        }
-        return bool((programs | modules) & CHECKERS)
+        return bool(self._programs_in(text) & CHECKERS)
 
     def _python(self, run: Run, origin: _Origin) -> None:
         words = run.words
-        if "-m" in words[:-1]:
-            module = words[words.index("-m") + 1]
-            for path in _module_files(module, run.folder):
+        position = next((place for place, word in enumerate(words[:-1]) if re.fullmatch(r"-[a-zA-Z]*m", word)), 0)
+        if position:
+            folders = (run.folder, *_search_folders(run, "PYTHONPATH"))
+            for path in (path for folder in folders for path in _module_files(words[position + 1], folder)):
                 judges = path in self._start.files and (judging_name(path) or _JUDGING_CODE.search(self._view(path)))
                 if judges:
                     self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
         elif "-c" not in words:
-            self._program(next((word for word in words[1:] if not word.startswith("-")), ""), run, origin)
+            self._program(_script_of(run), run, origin)
 
     def _make(self, run: Run, origin: _Origin) -> None:
+        run = _with_single_options(run)
         folder = _folder_of(run)
-        chosen = _option(run, "-f", "--file", "--makefile")
-        names = (chosen,) if chosen else MAKEFILES
+        chosen = [name if name != "-" else "".join(run.reads) for name in _options(run, "-f", "--file", "--makefile")]
+        for path in [
+            path for name in (*chosen[:-1], *_search_folders(run, "MAKEFILES")) if (path := resolved(name, folder))
+        ]:
+            if self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes make read it", origin)
+        names = chosen[-1:] or MAKEFILES
         paths = [path for name in names if (path := resolved(name, folder))]
         for path in self._recipe_files(paths, f"{origin.by} runs make, which reads it", origin):
             self._recipes(path, _targets(run), folder, origin)
@@ -426,14 +514,66 @@ def _folder_of(run: Run) -> str:
 
 
 def _option(run: Run, *names: str) -> str:
-    for position, word in enumerate(run.words):
-        name, equals, value = word.partition("=")
-        if name in names:
-            return value if equals else (run.words[position + 1] if position + 1 < len(run.words) else "")
-        short = next((name for name in names if len(name) == 2 and word.startswith(name) and len(word) > 2), "")
-        if short and not word.startswith("--"):
-            return word[2:]
-    return ""
+    return next(iter(_options(run, *names)), "")
+
+
+def _options(run: Run, *names: str) -> list[str]:
+    """The values of options, in their order."""
+    return [value for position, word in enumerate(run.words) for value in _value(run, position, word, names)]
+
+
+def _value(run: Run, position: int, word: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    name, equals, value = word.partition("=")
+    if name in names:
+        return (value if equals else "".join(run.words[position + 1 : position + 2]),)
+    short = any(len(name) == 2 and word.startswith(name) and len(word) > 2 for name in names)
+    return (word[2:],) if short and not word.startswith("--") else ()
+
+
+def _with_single_options(run: Run) -> Run:
+    """The run with `-s -f` in the place of `-sf`, as make reads it."""
+    parted = (re.fullmatch(r"-([bBdeikLnpqrRsStvw]+)([CfI].*)", word) for word in run.words)
+    line = [
+        [f"-{found[1]}", f"-{found[2]}"] if found else [word] for found, word in zip(parted, run.words, strict=True)
+    ]
+    return replace(run, words=tuple(word for words in line for word in words))
+
+
+def _script_of(run: Run) -> str:
+    """The file that an interpreter is given: the first word that is neither an option nor the value of one, or its input."""
+    kind = "sh" if run.program in _SHELLS else "python" if _PYTHONS.match(run.program) else run.program
+    values, skips = _VALUES.get(kind, _VALUES["node"]), False
+    for word in run.words[1:]:
+        is_option = len(word) > 1 and word.startswith(("-", "+"))
+        if not is_option and not skips and word not in ("run", "test", "-"):
+            return word
+        skips = is_option and (
+            word in values or (kind == "sh" and re.fullmatch(r"[-+][a-zA-Z]*[oO]", word) is not None)
+        )
+    return "".join(run.reads[:1])
+
+
+def _search_folders(run: Run, name: str = "PATH") -> tuple[str, ...]:
+    """The entries of a list of paths that the command sets, without those outside of the tree."""
+    given = [word.partition("=")[2] for word in run.before if word.startswith(f"{name}=")]
+    entries = [
+        entry for value in given for entry in re.split(r"[:\s]", value) if entry and not entry.startswith(("$", "/"))
+    ]
+    return tuple(dict.fromkeys(entry.rstrip("/") for entry in entries))
+
+
+def _build_files(run: Run) -> list[str]:
+    names = _BUILD_FILES.get(run.program, ())
+    return [path for name in _options(run, *names) if (path := resolved(name, _folder_of(run)))]
+
+
+def _commands_of(path: str, text: str, run: Run) -> list[str]:
+    """The script as a whole, because folders and variables hold from line to line, and each line, in case that the whole cannot be read."""
+    up = "../" * (run.folder.count("/") + 1) if run.folder else "./"
+    own = up + path.rpartition("/")[0]
+    lines = _lines(text)
+    whole = _GONE_TO.sub(r"\1", _OWN_FOLDER.sub(lambda _: own, "\n".join(lines)))
+    return [whole, *lines]
 
 
 def _targets(run: Run) -> tuple[str, ...]:

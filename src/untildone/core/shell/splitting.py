@@ -48,6 +48,8 @@ class SimpleCommand:
     """The files to which its output goes."""
     reads: tuple[str, ...] = ()
     """The files from which its input comes."""
+    shell: tuple[int, ...] = ()
+    """The parentheses around it, by number: what they enclose runs in a shell of its own."""
 
 
 def simple_commands(command: str) -> tuple[SimpleCommand, ...]:
@@ -104,11 +106,21 @@ class _Splitter:
         self._outer: list[_Outer] = []
         self._depths: list[int] = []
         """How many parentheses are open in each captured command."""
+        self._shell: tuple[int, ...] = ()
+        self._shells = 0
 
     def take(self, token: str) -> None:
         if self._comment and token != "\n":
             return
         self._comment = False
+        self._take(token)
+        if token == "(":
+            self._shells += 1
+            self._shell = (*self._shell, self._shells)
+        elif token == ")":
+            self._shell = self._shell[:-1]
+
+    def _take(self, token: str) -> None:
         if token == "(" and self._words and self._words[-1].endswith("$"):
             self._begin_capture()
         elif token == "(" and self._outer:
@@ -184,6 +196,7 @@ class _Splitter:
                     captured=bool(self._outer),
                     writes=tuple(self._writes),
                     reads=tuple(self._reads),
+                    shell=self._shell,
                 )
             )
         if self._words or operator not in ("(", ")", ";"):

@@ -351,7 +351,7 @@ class _Maker:
         """Folders of programs that checks name by their path. An agent finds toolchains only: a script beside tests that it should not
         read is a program too."""
         named = (path for command in self.plan.settings.checks for path in programs_by_path(command))
-        for folder in (os.path.dirname(os.path.expanduser(path)) for path in named):
+        for folder in (os.path.dirname(os.path.expanduser(path)) for path in named if path.startswith(("/", "~/"))):
             if not self.plan.words or os.path.basename(folder) in BIN_NAMES:
                 yield folder
 

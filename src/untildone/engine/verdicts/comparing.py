@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from untildone.core.judging import tampering
-from untildone.core.judging.commands import in_tree
+from untildone.core.judging.commands import files_by_path, in_tree
 from untildone.core.judging.survey import Rules, Survey, survey
 from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Tree
@@ -14,6 +14,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
 from untildone.core.values.value import dataclass
 from untildone.workspace import approvals
+from untildone.workspace.rooms import named_scripts
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 
@@ -31,9 +32,19 @@ def compared(loop: Loop, shadow: Shadow, place: str, commands: tuple[str, ...]) 
     """Compare the claimed tree with that of the start. Raises NoSnapshot."""
     before, after = (Tree(shadow.files(tree or ""), shadow.read) for tree in (loop.start.tree, loop.changes.tree))
     folder, root = below(shadow, place), shadow.start.root if shadow.start else place
-    named = tuple(in_tree(command, _names_of(root, place, folder), folder) for command in commands)
+    names = _names_of(root, place, folder)
+    named = tuple(in_tree(_by_own_name(command, root, place), names, folder) for command in commands)
     rules = Rules(named, loop.settings.protect, tuple(approved(loop, shadow, place)), folder)
     return Compared(commands, before, after, survey(before, after, rules))
+
+
+def _by_own_name(command: str, root: str, place: str) -> str:
+    """The command with the path of the root in words that lead there by a link."""
+    root = os.path.realpath(root)
+    for word in files_by_path(command):
+        path = named_scripts.below(root, word, place, os.environ)
+        command = command if path is None else command.replace(word, os.path.join(root, path))
+    return command
 
 
 def _names_of(root: str, place: str, folder: str) -> frozenset[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.judging.commands import loads_libraries, programs_by_path
+from untildone.core.judging.commands import files_by_path, loads_libraries, programs_by_path
 from untildone.core.judging.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind
@@ -48,6 +48,7 @@ def rooms_of(
         watches_libraries=watches,
         shows_repository=not is_share,
         concealed=concealed,
+        named=tuple(path for command in loop.settings.checks for path in files_by_path(command)),
     )
 
 
@@ -79,7 +80,8 @@ def kept(loop: Loop, workspace: Workspace, tree: str) -> tuple[str, str]:
 def with_named_programs(environment: Mapping[str, str], loop: Loop, place: str) -> Mapping[str, str]:
     """The environment with a PATH that also has the folders of programs which checks name by their path: they judge as those on PATH
     do. Programs in the workspace are not meant: they belong to the tree."""
-    named = (os.path.expanduser(path) for command in loop.settings.checks for path in programs_by_path(command))
+    words = (path for command in loop.settings.checks for path in programs_by_path(command))
+    named = [os.path.normpath(os.path.join(place, os.path.expandvars(os.path.expanduser(word)))) for word in words]
     folders = dict.fromkeys(os.path.dirname(path) for path in named if os.access(path, os.X_OK))
     outside = [folder for folder in folders if not is_below(os.path.realpath(folder), os.path.realpath(place))]
     return {**environment, "PATH": os.pathsep.join((environment.get("PATH", os.defpath), *outside))}

@@ -1,4 +1,5 @@
-"""Files outside of a workspace that decide what a check means: settings of tools in the folders above it, and in the home folder.
+"""Files outside of a workspace that decide what a check means: settings of tools in the folders above it, and in the home folder, and
+scripts that checks name.
 
 Nothing in a snapshot shows a change of them, so those that changed since the loop began are refused.
 """
@@ -46,10 +47,10 @@ IN_HOME = (
 """Settings of tools in the home folder: they name programs, or options of every run."""
 
 
-def listed(root: str, environment: Mapping[str, str]) -> dict[str, int]:
-    """The change times of such files, above the workspace and in the home folder."""
+def listed(root: str, environment: Mapping[str, str], scripts: Collection[str] = ()) -> dict[str, int]:
+    """The change times of such files, above the workspace and in the home folder; and of `scripts` that checks name."""
     inside = os.path.join(root, "")
-    found = (each for path in {*_above(root), *_in_home(environment)} for each in _files(path))
+    found = (each for path in {*_above(root), *_in_home(environment), *scripts} for each in _files(path))
     return {path: changed for path, changed in found if not path.startswith(inside)}
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from untildone.core.model import RoomKind
 from untildone.system.box.sandbox import Mount, Network
+from untildone.workspace.rooms import named_scripts
 
 SHELL = "/bin/sh"
 
@@ -73,8 +74,15 @@ class Site:
     """Whether commands find the person's repository, as it was when the loop began."""
     concealed: tuple[Mount, ...] = ()
     """What agents must not read: commands run code that they wrote, and print what it finds."""
+    named: tuple[str, ...] = ()
+    """Words of checks that may name scripts outside of the workspace."""
     lane: int = 0
     """The number of the room among those that are open at once. Each has a folder of its own for what commands write."""
+
+    @property
+    def scripts(self) -> list[str]:
+        """The scripts outside of the workspace that checks name."""
+        return named_scripts.found(self.named, self.workspace, self.environment) if self.named else []
 
     @property
     def own(self) -> Path:

@@ -62,9 +62,10 @@ class Rooms:
         watches_libraries: bool = True,
         shows_repository: bool = True,
         concealed: tuple[Mount, ...] = (),
+        named: tuple[str, ...] = (),
     ) -> None:
         """`root` is the folder whose files are in the trees; `hidden` are files and folders of untildone beside its state folder,
-        `concealed` is what agents must not read.
+        `concealed` is what agents must not read, `named` are words of the checks that may name scripts outside of the workspace.
         `watches_libraries`: whether commands may load libraries; `shows_repository`: whether they find the person's repository."""
         state = Path(os.path.realpath(state_folder.folder(environment)))
         folder = state / "rooms" / loop_id
@@ -72,7 +73,15 @@ class Rooms:
         self.trees = trees
         self._watches_libraries = watches_libraries
         self.site = Site(
-            folder, real_root, real_workspace, (str(state), *hidden), network, environment, shows_repository, concealed
+            folder,
+            real_root,
+            real_workspace,
+            (str(state), *hidden),
+            network,
+            environment,
+            shows_repository,
+            concealed,
+            named,
         )
 
     def begin(self, start_tree: str) -> str:
@@ -81,7 +90,7 @@ class Rooms:
             self.site.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             site, files = self.site, self.trees.files(start_tree)
             settings = repository.keep_settings(site.root, site.settings)
-            listed = outside.listed(site.root, site.environment)
+            listed = outside.listed(site.root, site.environment, site.scripts)
             found = libraries(site.environment, site.root, files) if self._watches_libraries else {}
             around = Around(listed, found, self.trees.rules_digest(), settings)
             return recording.Recorder(site.start, site.root, Earlier(site.copy, site.environment)).record(files, around)
@@ -297,7 +306,8 @@ class Claim:
         """Compare what lies around the tree with the start, once for a claim: nothing of the agent runs while it is judged."""
         if self._surroundings is None:
             site, start, claimed = self._site, self._start, self._claimed
-            outside.refuse_changes(start.outside, outside.listed(site.root, site.environment), claimed.approved)
+            now = outside.listed(site.root, site.environment, site.scripts)
+            outside.refuse_changes(start.outside, now, claimed.approved)
             compared = self._compared_libraries(self._search, can_hide=can_hide) if self._search else Compared()
             comparison = Comparison(site.start, start, self._asks, claimed.approved, can_hide=can_hide)
             packages = beside.packages(site.root, self._trees.files(claimed.tree))
