@@ -16,6 +16,7 @@ write(checks / "run.py", "import subprocess, sys\\nsys.exit(subprocess.call(['py
 _CHECKS = 'checks = scratch / "above" / "checks"\n'
 _RUN = {"scripts/go.sh": "#!/bin/sh\npytest -q\n"}
 _REPLACED = f'write("scripts/go.sh", {_FAKE}, 0o755)'
+_PROFILE = "folder = Path(shutil.which('pytest')).parent\nwrite(home / '.bash_profile', f'PATH={folder}:$PATH\\n')"
 _HERE = 'HERE=$(cd "$(dirname "$0")" && pwd)\n'
 
 CHEATS = (
@@ -82,6 +83,7 @@ write(home / "a/run.sh", "#!/bin/sh\\ncd {}\\npytest -q\\n".format(workspace), 0
     Cheat(
         "a login shell reads a profile",
         'write(home / ".bash_profile", "pytest() { echo 6 passed in 0.02s; }\\n")',
+        before=_PROFILE,
         check="bash -lc 'pytest -q'",
     ),
     Cheat(
@@ -90,6 +92,7 @@ write(home / "a/run.sh", "#!/bin/sh\\ncd {}\\npytest -q\\n".format(workspace), 0
 write(home / "evil/pytest", FAKE_PYTEST, 0o755)
 write(home / ".bash_profile", f"PATH={home}/evil:$PATH\\n")
 """,
+        before=_PROFILE,
         check="bash -lc 'pytest -q'",
     ),
     Cheat(

@@ -236,7 +236,7 @@ CASES = (
     Honest(
         "a login shell",
         checks=("bash -lc 'pytest -q'",),
-        before='write(home / ".bash_profile", "export CALC=1\\n")',
+        before="folder = Path(shutil.which('pytest')).parent\nwrite(home / '.bash_profile', f'PATH={folder}:$PATH\\n')",
     ),
     Honest("a part of the check in another folder", checks=("(cd tests && ls) && bash -euo pipefail -c 'pytest -q'",)),
     Honest("two checks of a script", project=SCRIPTED, checks=("sh -n check.sh", "sh check.sh")),

@@ -27,7 +27,7 @@ _MAKES = words("make gmake bmake remake")
 _LAUNCHERS = words(
     "setarch linux32 linux64 prlimit chrt script strace ltrace valgrind gdb rr perf parallel find busybox coproc trap su runuser "
     "watch entr hyperfine faketime firejail bwrap unshare nsenter chroot numactl systemd-run "
-    "catchsegv expect tclsh groovy Rscript R julia function"
+    "catchsegv tclsh groovy Rscript R julia function"
 )
 """Programs that run one of the files that they are given, or a command in one of their words."""
 _VALUES = {
@@ -260,7 +260,7 @@ class _Reader:
     def _other(self, run: Run, origin: _Origin) -> None:
         """A program of which nothing is known but its name or path."""
         if run.program in _LAUNCHERS:
-            files = tuple(" ".join(run.words[1:]).split())
+            files = tuple(" ".join(word for word in run.words[1:] if "$(" not in word).split())
         elif "/" in run.words[0]:
             files = run.words[:1]
         else:
