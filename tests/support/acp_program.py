@@ -100,7 +100,8 @@ def main() -> None:
                 update(request["params"]["sessionId"], "agent_message_chunk", content={"type": "text", "text": "old"})
                 send(id=request["id"], result={})
             case "chatter" | "half" as word:
-                print("x" * 2000, end="\n" if word == "chatter" else "", flush=True)
+                # In one write: a reader may look between two.
+                os.write(1, b"x" * 2000 + (b"\n" if word == "chatter" else b""))
             case "flood":
                 while True:
                     sys.stderr.write("x" * 65536)
