@@ -111,7 +111,7 @@ packages: setup ## build wheel and sdist, and install the wheel with and without
 
 # BENCH="--quick", or the names of some, or "--report FILE" for a page with plots.
 bench: setup ## the benchmarks, side by side with the alternatives
-	PYTHONPATH=. $(PYTHON) bench/run.py $(BENCH)
+	env PYTHONDONTWRITEBYTECODE= PYTHONPATH=. $(PYTHON) bench/run.py $(BENCH)
 
 # What happens follows from the seed; where nobody may mount, no disk is filled.
 SEED ?= 1

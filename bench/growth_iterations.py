@@ -42,11 +42,12 @@ class History:
     started: StartedLoop
     size: int
     journal_bytes: int
-    checkpoint: dict[Path, bytes]
+    others: dict[Path, bytes]
+    """Checkpoints, and the number of the last entry in the state folder: a journal that has fewer entries is read as a whole."""
 
     def restore(self) -> None:
         os.truncate(_journal(self.started), self.journal_bytes)
-        for path, content in self.checkpoint.items():
+        for path, content in self.others.items():
             # A backup can be a hard link to the same file.
             path.unlink(missing_ok=True)
             path.write_bytes(content)
@@ -124,7 +125,9 @@ def _history(workspace: Path, agent: Path, size: int) -> History:
     started = with_command(workspace, agent, FIRST)
     started.drive()
     _make_history(started, size)
-    kept = {path: path.read_bytes() for path in checkpoint.files(_checkpoint(started)) if path.exists()}
+    head = started.store.seals.head(started.store.root, started.loop_id)
+    files = (*checkpoint.files(_checkpoint(started)), head.path, head.spare)
+    kept = {path: path.read_bytes() for path in files if path.exists()}
     return History(started, size, _journal(started).stat().st_size, kept)
 
 
