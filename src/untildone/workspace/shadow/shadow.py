@@ -14,6 +14,7 @@ from pathlib import Path
 from untildone.core.values.digest import sha256
 from untildone.core.values.value import dataclass
 from untildone.system import disk, locks, state_folder
+from untildone.workspace.beside import Beside
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, Interrupted, git, line_of, never
 from untildone.workspace.shadow import cache, facts, glance, ignored, rules, start
 from untildone.workspace.shadow.cache import Cache
@@ -222,24 +223,26 @@ class Shadow(Trees):
     # Which files
 
     def _names(self, begun: Start, limits: Limits, wants_out: Callable[[], bool]) -> tuple[set[bytes], set[bytes]]:
-        """The files that count, and those that would but are too many."""
+        """The files that count, and those that would but are too many: they were ignored at the start, and are not now or are in the
+        person's index."""
         listing = self._listing(begun.root)
+        forced = Beside(lambda: tracked_although_ignored(begun.root) if begun.in_repository else ())
         names = listing.files(begun.rules, limits.files, wants_out=wants_out)
         names.update(begun.tracked)
-        late = self._late(begun, listing, names, limits) - names
+        late = self._late(begun, listing, names, limits).union(forced.result()) - names
+        late = {path for path in late if not HEAVY.intersection(path.split(b"/"))}
         if len(late) > MOST_LATE:
             return names, late
         return names | late, set()
 
     def _late(self, begun: Start, listing: Listing, names: set[bytes], limits: Limits) -> set[bytes]:
-        """Files that were ignored at the start and are not now: the rules have changed, or the person's index contains them."""
-        late = set(tracked_although_ignored(begun.root)) if begun.in_repository else set()
+        """Files that were ignored at the start and are not now, because the rules have changed."""
         files = {path for path in names if path.rpartition(b"/")[2] == rules.NAME} | begun.files.keys()
         top = os.fsencode(begun.root)
-        if any(read_rules(os.path.join(top, path)) != begun.files.get(path) for path in files):
-            changed = rules.combined(begun.base, listing.rule_files(begun.base, limits.files, files))
-            late |= listing.files(changed, limits.files)
-        return {path for path in late if not HEAVY.intersection(path.split(b"/"))}
+        if all(read_rules(os.path.join(top, path)) == begun.files.get(path) for path in files):
+            return set()
+        changed = rules.combined(begun.base, listing.rule_files(begun.base, limits.files, files))
+        return listing.files(changed, limits.files)
 
     # Writing
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from untildone.workspace.beside import Beside
 from untildone.workspace.git import GitFailed
 from untildone.workspace.shadow.repository import Repository
 from untildone.workspace.shadow.values import Change, File, NoSnapshot
@@ -72,8 +73,10 @@ class Trees:
     def line_counts(self, before: str, after: str) -> tuple[tuple[str, int, int], ...]:
         """Path, added and removed lines of each file that differs between two trees. A binary file has none."""
         with as_no_snapshot("Two snapshots cannot be compared"):
+            form = ("-r", "--numstat", "-z", "--no-renames")
+            counted = Beside(lambda: self.repository.git("diff-tree", *form, before, after))
             self.repository.check(before, after)
-            listed = self.repository.git("diff-tree", "-r", "--numstat", "-z", "--no-renames", before, after)
+            listed = counted.result()
         rows = (row.split(b"\t", 2) for row in listed.split(b"\0") if row)
         return tuple((name.decode(errors="replace"), _lines(added), _lines(removed)) for added, removed, name in rows)
 
