@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Iterator
@@ -71,6 +72,8 @@ def _reads_more(stop: Stop) -> bool:
 @contextmanager
 def _processes(stop: Stop) -> Iterator[ProcessHands]:
     """Hands that run processes. At the end, all their processes are ended, with their process groups."""
+    # The hook's program switches it off, but gates may run for half an hour.
+    gc.enable()
     persons = {**presence.environment_of(stop.note.holder), **os.environ}
     of_session = _session_variables(stop.event.agent)
     environment = {name: value for name, value in persons.items() if name not in of_session}
