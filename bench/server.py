@@ -30,7 +30,7 @@ SLOTS = 8
 
 
 def rows(*, quick: bool) -> Iterator[Row]:
-    yield from measured(loops=20, slots=SLOTS, paused=16) if quick else measured(loops=200, slots=SLOTS, paused=200)
+    yield from measured(loops=20, slots=SLOTS, paused=16) if quick else measured(loops=100, slots=SLOTS, paused=96)
 
 
 def measured(loops: int, slots: int, paused: int) -> Iterator[Row]:
