@@ -11,7 +11,7 @@ from untildone.core.errors import LoopBusy, UsageError
 from untildone.core.kinds import Host
 from untildone.core.limits import Limit
 from untildone.faces.cli import loop_menus, parameters
-from untildone.faces.cli.commands import resume
+from untildone.faces.cli.commands.runs import resume
 from untildone.faces.cli.driver import Show, driver
 from untildone.faces.cli.parameters import AmountChange, Change
 from untildone.operations.history import retrying

@@ -134,7 +134,7 @@ def _start(task: str, place: Path, flags: dict[str, Any], *, detach: bool, plain
     chosen = suggested_checks.resolve(chosen, place, asking=not (detach or as_json))
     store = parameters.open_store(place, create=True)
     if detach:
-        from untildone.faces.cli.commands.background import detached
+        from untildone.faces.cli.commands.runs.background import detached
 
         return detached(store, create_loop(store, task, chosen, place).loop_id, as_json=as_json)
     with driver(store, chosen, Show(as_json=as_json, plain=plain)) as drives:

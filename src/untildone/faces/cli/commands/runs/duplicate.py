@@ -10,7 +10,7 @@ import click
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.commands.run import EXTRA, RunCommand
+from untildone.faces.cli.commands.runs.run import EXTRA, RunCommand
 from untildone.faces.cli.setting_flags import given, setting_flags
 from untildone.operations.stores import Store
 from untildone.settings.setting import Command
@@ -49,7 +49,7 @@ def command(
     if store.load(loop_id).settings.remote is not None:
         return _in_cluster(store, create(), detach=detach, plain=plain, as_json=as_json)
     if detach:
-        from untildone.faces.cli.commands.background import detached
+        from untildone.faces.cli.commands.runs.background import detached
 
         return detached(store, create().loop_id, as_json=as_json)
     from untildone import settings

@@ -109,7 +109,7 @@ def budget_changes(loop: Loop, rounds: Change) -> tuple[BudgetChanged, ...]:
 
 def detached(store: Store, loop_id: str, patience: float, *, as_json: bool) -> int:
     """Resume in the background. Waits for a runner that is exiting: it does not go on with the loop."""
-    from untildone.faces.cli.commands import background
+    from untildone.faces.cli.commands.runs import background
 
     deadline = time.monotonic() + patience
     while store.is_driven(loop_id) and store.load(loop_id).status is Status.RUNNING:

@@ -96,7 +96,7 @@ def _show_link(server: str, folders: Sequence[str], *, as_json: bool) -> int:
     """Print a login link of the running server. The setting `dashboard_url` says how browsers reach it."""
     from untildone import settings
     from untildone.faces.api import keys
-    from untildone.faces.cli.commands import login_links
+    from untildone.faces.cli.commands.servers import login_links
 
     folder = parameters.existing_folder(folders[0] if folders else ".")
     public = settings.load(folder, {}, parameters.environment()).dashboard_url
