@@ -21,7 +21,7 @@ ORDINARY_WORDS = ("acp", "command")
 EXCEPTIONS = {
     "testing": "fake agents and the services behind them",
     "faces/cli/commands/runs/demo.py": "the demo is played by the agent that needs no account",
-    "faces/api/models.py": "an example of a request that works without an account",
+    "faces/api/schemas/models.py": "an example of a request that works without an account",
     "core/prices.py": "a table of models, whose names begin like those of agents",
     "core/live_file.py": "the folder of the live state file is part of its format",
 }

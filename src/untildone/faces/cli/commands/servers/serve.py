@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fastapi import FastAPI
 
-    from untildone.faces.api.keys import Keys
+    from untildone.faces.api.middleware.keys import Keys
     from untildone.operations.driving.service import Service
 
 PORT = 8321
@@ -72,7 +72,8 @@ def command(
         return _show_link(_address(host, port), folders, as_json=as_json)
     _check_reach(host, allow_remote=allow_remote)
     from untildone.core.kinds import Host
-    from untildone.faces.api import keys, server
+    from untildone.faces.api import server
+    from untildone.faces.api.middleware import keys
     from untildone.operations.driving.service import Service
 
     server.log_to_standard_error(logging.WARNING if quiet else logging.INFO)
@@ -95,7 +96,7 @@ def command(
 def _show_link(server: str, folders: Sequence[str], *, as_json: bool) -> int:
     """Print a login link of the running server. The setting `dashboard_url` says how browsers reach it."""
     from untildone import settings
-    from untildone.faces.api import keys
+    from untildone.faces.api.middleware import keys
     from untildone.faces.cli.commands.servers import login_links
 
     folder = parameters.existing_folder(folders[0] if folders else ".")

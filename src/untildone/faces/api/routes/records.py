@@ -18,11 +18,11 @@ from untildone.core.errors import UsageError
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import Role
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.common import LoopId, Serving, WithStreams
 from untildone.faces.api.event_streams import EventStreams
-from untildone.faces.api.models import NUMBER, OUTPUT
-from untildone.faces.api.problems import beside_text, may_answer
-from untildone.faces.api.typed import Receipt
+from untildone.faces.api.routes.common import LoopId, Serving, WithStreams
+from untildone.faces.api.schemas.models import NUMBER, OUTPUT
+from untildone.faces.api.schemas.problems import beside_text, may_answer
+from untildone.faces.api.schemas.typed import Receipt
 from untildone.operations import look
 from untildone.operations.showing import branches
 

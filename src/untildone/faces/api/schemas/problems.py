@@ -24,8 +24,8 @@ from untildone.core.errors import (
     WrongMove,
 )
 from untildone.faces.api.event_streams import TooManyStreams
-from untildone.faces.api.field_errors import field_errors
-from untildone.faces.api.problem_form import MEDIA_TYPE, Code, code_of, problem
+from untildone.faces.api.schemas.field_errors import field_errors
+from untildone.faces.api.schemas.problem_form import MEDIA_TYPE, Code, code_of, problem
 
 _CODES: tuple[tuple[type[UntilDoneError], Code], ...] = (
     (LoopNotFound, Code.LOOP_NOT_FOUND),

@@ -11,9 +11,9 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 
 from untildone.faces.api import metrics
-from untildone.faces.api.common import Serving, WithStreams
-from untildone.faces.api.models import Health
-from untildone.faces.api.problems import beside_text, may_answer
+from untildone.faces.api.routes.common import Serving, WithStreams
+from untildone.faces.api.schemas.models import Health
+from untildone.faces.api.schemas.problems import beside_text, may_answer
 
 router = APIRouter(prefix="/api/v1", tags=["server"])
 _VERSION = version("untildone")

@@ -11,7 +11,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.models import (
+from untildone.faces.api.schemas.models import (
     DoingLine,
     Limits,
     LoopLine,

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel, Field
 
 from untildone.core.values.codec import timestamp
-from untildone.faces.api.common import WithKeys
-from untildone.faces.api.keys import Keys, TooManyTries
 from untildone.faces.api.login import begin_session, login_path, set_cookie
-from untildone.faces.api.models import Body
-from untildone.faces.api.problem_form import Code
-from untildone.faces.api.problems import may_answer
-from untildone.faces.api.security import KEY_HEADER, UNAUTHORIZED, Refusal, login_target, too_many_tries
+from untildone.faces.api.middleware.keys import Keys, TooManyTries
+from untildone.faces.api.middleware.security import KEY_HEADER, UNAUTHORIZED, Refusal, login_target, too_many_tries
+from untildone.faces.api.routes.common import WithKeys
+from untildone.faces.api.schemas.models import Body
+from untildone.faces.api.schemas.problem_form import Code
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.access import codes
 from untildone.operations.access.scopes import Caller, Scope
 from untildone.operations.access.tokens import NAME, NoSuchToken, TokenExists

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from untildone.faces.api.models import FORMS
+from untildone.faces.api.schemas.models import FORMS
 from untildone.settings import complaints
 
 _INNER = re.compile(r"float|int|str|(function-|constrained|literal\[|lax-or-strict|nullable|list\[).*", re.DOTALL)

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from untildone.core.values.codec import to_json
-from untildone.faces.api.common import WithPurse
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.routes.common import WithPurse
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.showing.money import LARGEST_OFFSET, Spent
 
 router = APIRouter(prefix="/api/v1", tags=["spend"])

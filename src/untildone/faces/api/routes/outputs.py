@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.common import LoopId, Serving, WithOutputs, WithViews
-from untildone.faces.api.models import OUTPUT_NAME, Time
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.routes.common import LoopId, Serving, WithOutputs, WithViews
+from untildone.faces.api.schemas.models import OUTPUT_NAME, Time
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.showing.output_window import Block, Kind, Window
 from untildone.operations.showing.outputs import going
 

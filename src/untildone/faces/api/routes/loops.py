@@ -17,9 +17,9 @@ from untildone.core.events import BudgetChanged
 from untildone.core.loop import Loop
 from untildone.core.model import Urgency
 from untildone.core.moves import Control
-from untildone.faces.api.common import LoopId, Serving
-from untildone.faces.api.lines import line, lines
-from untildone.faces.api.models import (
+from untildone.faces.api.routes.common import LoopId, Serving
+from untildone.faces.api.schemas.lines import line, lines
+from untildone.faces.api.schemas.models import (
     CURSOR,
     Approval,
     BudgetChange,
@@ -36,8 +36,8 @@ from untildone.faces.api.models import (
     Resumption,
     StatusWord,
 )
-from untildone.faces.api.problems import creates, may_answer
-from untildone.faces.api.typed import LoopState
+from untildone.faces.api.schemas.problems import creates, may_answer
+from untildone.faces.api.schemas.typed import LoopState
 from untildone.operations import control, look, output
 from untildone.operations.driving.service import END_WITHIN
 from untildone.operations.showing.listing import LoopFilter, Sort, TablePages

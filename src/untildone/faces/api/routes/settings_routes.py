@@ -8,14 +8,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from untildone import settings
-from untildone.faces.api.common import Serving
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.routes.common import Serving
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.settings.schema import SettingsModel, json_schema
 
 router = APIRouter(prefix="/api/v1/settings", tags=["settings"])
 
 
-class Scope(StrEnum):
+class SettingsScope(StrEnum):
     """Which settings to read."""
 
     EFFECTIVE = "effective"
@@ -38,15 +38,17 @@ Workspace = Annotated[
 @router.get("", response_model=SettingsModel, response_model_exclude_unset=True, responses=may_answer(422, 503))
 def read_settings(
     service: Serving,
-    scope: Annotated[Scope, Query(description="What holds in all, or what one file says")] = Scope.EFFECTIVE,
+    scope: Annotated[
+        SettingsScope, Query(description="What holds in all, or what one file says")
+    ] = SettingsScope.EFFECTIVE,
     workspace: Workspace = None,
 ) -> dict[str, Any]:
     """The settings of a workspace. Secrets and the variables of agents are shown as `…`."""
     folder, _ = service.workspace(workspace)
-    if scope is Scope.EFFECTIVE:
+    if scope is SettingsScope.EFFECTIVE:
         return settings.hidden(settings.as_json(settings.load(folder, {}, service.environment)))
     person, project = settings.files(folder, service.environment)
-    return settings.hidden(settings.read(project if scope is Scope.PROJECT else person))
+    return settings.hidden(settings.read(project if scope is SettingsScope.PROJECT else person))
 
 
 @router.put("", response_model=SettingsModel, response_model_exclude_unset=True, responses=may_answer(422, 503))

@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from untildone.faces.api.problem_form import Code, problem
+from untildone.faces.api.schemas.problem_form import Code, problem
 
 BELOW = "/api"
 _JSON = re.compile(r"application/(json|[\w.-]+\+json)\s*(;.*)?", re.IGNORECASE)

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from untildone.core.errors import StoreError
 from untildone.core.values.digest import sha256
-from untildone.faces.api.problem_form import Code, code_of, problem
+from untildone.faces.api.schemas.problem_form import Code, code_of, problem
 from untildone.operations.access.scopes import Caller
 from untildone.operations.repeated import Answered, RepeatedRequests
 

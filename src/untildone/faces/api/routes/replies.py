@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, HTTPException, Request
 
 from untildone.core.errors import ReplyRefused
-from untildone.faces.api.common import LoopId, Serving, WithKeys
-from untildone.faces.api.models import Message, Replied
-from untildone.faces.api.problems import may_answer
+from untildone.faces.api.routes.common import LoopId, Serving, WithKeys
+from untildone.faces.api.schemas.models import Message, Replied
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations import replying
 from untildone.operations.access.scopes import Caller, Scope
 

@@ -15,10 +15,10 @@ from untildone.core.events import Entry, TurnEnded, TurnInterrupted, TurnStarted
 from untildone.core.loop import output_name
 from untildone.core.model import Changes, Failure, GateResult, Role, Usage
 from untildone.core.values.codec import timestamp, to_json
-from untildone.faces.api.common import LoopId, Serving, WithViews
-from untildone.faces.api.models import Time
-from untildone.faces.api.problems import beside_text, may_answer
-from untildone.faces.api.typed import model_of
+from untildone.faces.api.routes.common import LoopId, Serving, WithViews
+from untildone.faces.api.schemas.models import Time
+from untildone.faces.api.schemas.problems import beside_text, may_answer
+from untildone.faces.api.schemas.typed import model_of
 from untildone.operations import look
 from untildone.operations.driving.service import Service
 from untildone.operations.showing.following import LoopViews

@@ -21,11 +21,11 @@ from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from untildone.faces.api import rights
-from untildone.faces.api.keys import Keys, TooManyTries
-from untildone.faces.api.problem_form import Code, problem
-from untildone.faces.api.refused_page import refused_page
-from untildone.faces.api.rights import SAFE_METHODS
+from untildone.faces.api.middleware import rights
+from untildone.faces.api.middleware.keys import Keys, TooManyTries
+from untildone.faces.api.middleware.refused_page import refused_page
+from untildone.faces.api.middleware.rights import SAFE_METHODS
+from untildone.faces.api.schemas.problem_form import Code, problem
 from untildone.operations import asking
 from untildone.operations.access.scopes import Caller
 from untildone.operations.inside import HINT

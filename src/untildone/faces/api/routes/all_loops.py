@@ -9,10 +9,10 @@ from fastapi import APIRouter, Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.responses import Response
 
-from untildone.faces.api.common import WithFeed, WithStreams
-from untildone.faces.api.models import MOMENT
-from untildone.faces.api.problems import may_answer
-from untildone.faces.api.records import Stream
+from untildone.faces.api.routes.common import WithFeed, WithStreams
+from untildone.faces.api.routes.records import Stream
+from untildone.faces.api.schemas.models import MOMENT
+from untildone.faces.api.schemas.problems import may_answer
 
 router = APIRouter(prefix="/api/v1", tags=["loops"])
 _MESSAGE = {

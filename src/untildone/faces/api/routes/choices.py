@@ -8,9 +8,9 @@ from itertools import islice
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from untildone.faces.api.common import Serving
-from untildone.faces.api.problems import may_answer
-from untildone.faces.api.settings_routes import Workspace
+from untildone.faces.api.routes.common import Serving
+from untildone.faces.api.routes.settings_routes import Workspace
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations import agents, output
 from untildone.operations.agents import AgentInfo
 from untildone.operations.creating import suggestions

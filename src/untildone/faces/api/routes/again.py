@@ -6,10 +6,10 @@ from fastapi import APIRouter, Response
 
 from untildone.core.errors import UsageError
 from untildone.core.values.codec import to_json
-from untildone.faces.api.common import LoopId, Serving
-from untildone.faces.api.lines import line
-from untildone.faces.api.loops import budget_changes
-from untildone.faces.api.models import (
+from untildone.faces.api.routes.common import LoopId, Serving
+from untildone.faces.api.routes.loops import budget_changes
+from untildone.faces.api.schemas.lines import line
+from untildone.faces.api.schemas.models import (
     Bisection,
     BrokenBy,
     Cleaning,
@@ -23,7 +23,7 @@ from untildone.faces.api.models import (
     VerifiedCheck,
     Verifying,
 )
-from untildone.faces.api.problems import creates, may_answer
+from untildone.faces.api.schemas.problems import creates, may_answer
 from untildone.operations import verifying
 from untildone.operations.history import bisecting, cleaning, retrying
 

@@ -12,7 +12,7 @@ from untildone.core.attention import Act, NeedKind
 from untildone.core.doing import DoingKind
 from untildone.core.limits import Limit
 from untildone.core.model import Budget, RoomKind, Spend, Status, Subtask, SubtaskStatus
-from untildone.faces.api.problem_form import Code, problem_fields
+from untildone.faces.api.schemas.problem_form import Code, problem_fields
 from untildone.settings.schema import SettingsModel
 
 LONGEST_TEXT = 500_000

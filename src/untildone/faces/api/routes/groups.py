@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from untildone.core.limits import Limit
 from untildone.core.values.codec import to_json
-from untildone.faces.api.common import Serving
-from untildone.faces.api.models import LOOP_ID
-from untildone.faces.api.problems import may_answer
-from untildone.faces.api.settings_routes import Workspace
+from untildone.faces.api.routes.common import Serving
+from untildone.faces.api.routes.settings_routes import Workspace
+from untildone.faces.api.schemas.models import LOOP_ID
+from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.driving import cluster
 from untildone.operations.stores import Group
 
