@@ -10,7 +10,7 @@ import pytest
 from tests.support.boxes import boxes
 from tests.support.rooms import Premises, distribution, said
 
-from untildone.core.judging.commands import loads_libraries, programs_by_path
+from untildone.core.judging.checks.commands import loads_libraries, programs_by_path
 from untildone.core.model import RoomKind
 from untildone.workspace.rooms import RoomRefused
 from untildone.workspace.rooms.library_folders import Growth, libraries

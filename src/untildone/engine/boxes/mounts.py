@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from untildone.core.judging.commands import programs_by_path
+from untildone.core.judging.checks.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
 from untildone.system.box import common_mounts, sandbox

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from untildone import agents, modes
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, LoopSettings
 from untildone.core.plugins.agent import Needs

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.judging.classify import has_test_name, is_cache, is_test_source
+from untildone.core.judging.kinds.classify import has_test_name, is_cache, is_test_source
 from untildone.core.loop import Loop
 from untildone.core.model import AcceptanceTests, AgentChoice
 from untildone.core.protection.sandbox import Sandbox

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.judging.commands import files_by_path, loads_libraries, programs_by_path
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.checks.commands import files_by_path, loads_libraries, programs_by_path
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind
 from untildone.core.receipts.proving import HELD_OUT

@@ -10,8 +10,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from untildone.core.judging.commands import PROFILES
-from untildone.core.judging.operands import is_reference
+from untildone.core.judging.checks.commands import PROFILES
+from untildone.core.judging.checks.operands import is_reference
 from untildone.system import disk
 from untildone.workspace.rooms.caches import home_of, is_below
 

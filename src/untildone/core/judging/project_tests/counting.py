@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from untildone.core.judging.classify import language_of
-from untildone.core.judging.commands import Run
+from untildone.core.judging.checks.commands import Run
+from untildone.core.judging.kinds.classify import language_of
 from untildone.core.judging.tables import Language
 from untildone.core.values.value import dataclass
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from untildone.core.judging.classify import has_test_name, is_cache, language_of
+from untildone.core.judging.kinds.classify import has_test_name, is_cache, language_of
 from untildone.core.values.digest import sha256
 
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?) ?%")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from untildone.core.judging.classify import is_test_source, language_of
-from untildone.core.judging.commands import runs_of
-from untildone.core.judging.counting import Written, written_for
+from untildone.core.judging.checks.commands import runs_of
+from untildone.core.judging.kinds.classify import is_test_source, language_of
+from untildone.core.judging.project_tests.counting import Written, written_for
 from untildone.core.judging.tables import Language
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.plugins.gate import RunnerReport

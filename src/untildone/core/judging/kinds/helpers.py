@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
-from untildone.core.judging import references
+from untildone.core.judging.checks import references
+from untildone.core.judging.checks.references import Importers
+from untildone.core.judging.checks.scripts import judging_name
 from untildone.core.judging.documents import found, loaded_json
-from untildone.core.judging.references import Importers
-from untildone.core.judging.scripts import judging_name
 from untildone.core.judging.trees import Tree, parent
 
 DEEPEST = 6

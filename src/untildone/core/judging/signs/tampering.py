@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from untildone.core.judging import globs
-from untildone.core.judging.classify import has_test_name, is_cache
-from untildone.core.judging.red_flags import SKIPS_CALLERS, Flag, Place, SignKind, compiled, flags_for
-from untildone.core.judging.scripts import judging_name
+from untildone.core.judging.checks.scripts import judging_name
+from untildone.core.judging.kinds.classify import has_test_name, is_cache
+from untildone.core.judging.signs.red_flags import SKIPS_CALLERS, Flag, Place, SignKind, compiled, flags_for
 from untildone.core.judging.survey import JudgeFile, Survey
 from untildone.core.judging.tables import CI, INSTALLED, SETTINGS, TEST_FOLDERS, TEST_FOLDERS_OF_PROJECTS, Kind
 from untildone.core.judging.trees import Tree, ancestors, parent, resolved

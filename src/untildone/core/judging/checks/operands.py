@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from untildone.core.judging.commands import Run
+from untildone.core.judging.checks.commands import Run
 from untildone.core.judging.documents import Key, found, loaded_toml
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import Tree, resolved

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterable
 
-from untildone.core.judging import globs, makefiles, operands, references
-from untildone.core.judging.commands import Run, runs_of
+from untildone.core.judging import globs
+from untildone.core.judging.checks import makefiles, operands, references
+from untildone.core.judging.checks.commands import Run, runs_of
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
 from untildone.core.judging.trees import Tree, resolved

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
-from untildone.core.judging import builds, inis, rust
+from untildone.core.judging.checks.scripts import PLACEHOLDER, CheckFiles
 from untildone.core.judging.documents import (
     Document,
     Key,
@@ -23,7 +23,7 @@ from untildone.core.judging.documents import (
     written_toml,
 )
 from untildone.core.judging.globs import words
-from untildone.core.judging.scripts import PLACEHOLDER, CheckFiles
+from untildone.core.judging.versions import builds, inis, rust
 from untildone.core.values.hints import Any
 from untildone.core.values.value import dataclass
 

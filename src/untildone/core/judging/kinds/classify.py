@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from functools import cache, cached_property
 
-from untildone.core.judging import globs, library_names, runner_settings, shadowing
-from untildone.core.judging.helpers import Helpers
-from untildone.core.judging.references import MOST_READ, modules
-from untildone.core.judging.scripts import CheckFiles
+from untildone.core.judging import globs
+from untildone.core.judging.checks.references import MOST_READ, modules
+from untildone.core.judging.checks.scripts import CheckFiles
+from untildone.core.judging.kinds import library_names, runner_settings, shadowing
+from untildone.core.judging.kinds.helpers import Helpers
 from untildone.core.judging.tables import (
     BUILD_FOLDERS,
     CACHES,
