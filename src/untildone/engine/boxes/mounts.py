@@ -22,7 +22,7 @@ from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
 from untildone.workspace import git_links
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 PRIVATE = ("/tmp", "/var/tmp")
 """Folders of which a box has its own, on disk."""

@@ -20,7 +20,7 @@ from untildone.settings import guidance
 from untildone.store import layout, places
 from untildone.system import running, state_folder
 from untildone.workspace.git import root_of
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 
 def plan_for(

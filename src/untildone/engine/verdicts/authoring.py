@@ -30,8 +30,8 @@ from untildone.system import disk, state_folder
 from untildone.system.box import sandbox
 from untildone.workspace.git import GitFailed
 from untildone.workspace.look import Workspace
-from untildone.workspace.rooms import copy
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.contents import copy
+from untildone.workspace.rooms.toolchain.caches import is_below
 from untildone.workspace.shadow import PLAIN, Content, NoSnapshot, Shadow
 
 NAME = "author"

@@ -14,7 +14,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
 from untildone.core.values.value import dataclass
 from untildone.workspace import approvals
-from untildone.workspace.rooms import named_scripts
+from untildone.workspace.rooms.toolchain import named_scripts
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 

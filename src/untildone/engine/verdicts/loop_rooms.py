@@ -21,7 +21,7 @@ from untildone.system.box.sandbox import Mount, Network
 from untildone.workspace import programs
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused, Rooms
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from untildone.system import disk
-from untildone.workspace.rooms.caches import home_of, is_below
+from untildone.workspace.rooms.toolchain.caches import home_of, is_below
 
 BELOW_PREFIX = (
     "lib/python[23]*", "lib64/python[23]*", "local/lib/python3*", "lib/pypy*", "Lib", "lib/node_modules", "share/nodejs",

@@ -14,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from untildone.workspace.rooms import beside, searching, stamps
-from untildone.workspace.rooms.beside import Recorded
-from untildone.workspace.rooms.installed import ORIGIN, Declared, Explanation
-from untildone.workspace.rooms.library_folders import Growth, Library
+from untildone.workspace.rooms import stamps
+from untildone.workspace.rooms.ignored import beside
+from untildone.workspace.rooms.ignored.beside import Recorded
 from untildone.workspace.rooms.refusal import RoomRefused, named
 from untildone.workspace.rooms.stamps import Listing
+from untildone.workspace.rooms.toolchain import searching
+from untildone.workspace.rooms.toolchain.installed import ORIGIN, Declared, Explanation
+from untildone.workspace.rooms.toolchain.library_folders import Growth, Library
 
 _WRITTEN_AGAIN = re.compile(rb"\.pth$|__editable__|\.egg-link$")
 SMALL = 64 * 1024

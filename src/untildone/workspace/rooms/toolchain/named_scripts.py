@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from untildone.core.judging.checks.commands import PROFILES
 from untildone.core.judging.checks.operands import is_reference
 from untildone.system import disk
-from untildone.workspace.rooms.caches import home_of, is_below
+from untildone.workspace.rooms.toolchain.caches import home_of, is_below
 
 MOST_FILES = 200
 SMALL = 256 * 1024

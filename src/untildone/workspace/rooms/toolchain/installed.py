@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
 
 from untildone.system import disk
-from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.rooms.stamps import Listing
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 RECORD, METADATA, ORIGIN, ENTRY_POINTS = "RECORD", "METADATA", "direct_url.json", "entry_points.txt"
 PLUGINS = "pytest11"

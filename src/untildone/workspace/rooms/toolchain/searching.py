@@ -19,8 +19,8 @@ from untildone.workspace.rooms import stamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.workspace.rooms.beside import Start
-    from untildone.workspace.rooms.library_folders import Library
+    from untildone.workspace.rooms.ignored.beside import Start
+    from untildone.workspace.rooms.toolchain.library_folders import Library
 
 WITHIN = 60.0
 """Seconds."""

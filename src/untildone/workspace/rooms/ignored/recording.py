@@ -12,11 +12,14 @@ from pathlib import Path
 from time import time_ns
 
 from untildone.system import disk, state_folder
-from untildone.workspace.rooms import beside, copy, libraries, stamps
-from untildone.workspace.rooms.beside import FILES, LISTINGS, Start, Watched
-from untildone.workspace.rooms.kinds import Kind, is_metadata, is_output
-from untildone.workspace.rooms.library_folders import Library
+from untildone.workspace.rooms import stamps
+from untildone.workspace.rooms.contents import copy
+from untildone.workspace.rooms.ignored import beside
+from untildone.workspace.rooms.ignored.beside import FILES, LISTINGS, Start, Watched
+from untildone.workspace.rooms.ignored.kinds import Kind, is_metadata, is_output
 from untildone.workspace.rooms.refusal import RoomRefused
+from untildone.workspace.rooms.toolchain import libraries
+from untildone.workspace.rooms.toolchain.library_folders import Library
 
 KEPT_BYTES, KEPT_FILES = 32 << 20, 3000
 """How much is copied at the start of a loop."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.system import locks
-from untildone.workspace.rooms import copy
+from untildone.workspace.rooms.contents import copy
 from untildone.workspace.rooms.room import Site
 
 KEPT_DAYS = 7

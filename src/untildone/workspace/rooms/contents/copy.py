@@ -12,8 +12,9 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from untildone.workspace.rooms import beside, stamps
-from untildone.workspace.rooms.kinds import Kind
+from untildone.workspace.rooms import stamps
+from untildone.workspace.rooms.ignored import beside
+from untildone.workspace.rooms.ignored.kinds import Kind
 from untildone.workspace.rooms.room import File, Trees
 from untildone.workspace.shadow import NoSnapshot, objects
 

@@ -16,7 +16,14 @@ from pathlib import Path
 
 from untildone.system import disk
 from untildone.workspace.rooms import stamps
-from untildone.workspace.rooms.kinds import INNER_CACHES, Kind, is_output, kind_of, may_hold_packages, package_folders
+from untildone.workspace.rooms.ignored.kinds import (
+    INNER_CACHES,
+    Kind,
+    is_output,
+    kind_of,
+    may_hold_packages,
+    package_folders,
+)
 from untildone.workspace.rooms.refusal import RoomRefused
 
 _RECORD, FILES, LISTINGS, OUTPUTS = "start.json", "files", "listings", "outputs"

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 
 from untildone.system.box.sandbox import Access, Mount
-from untildone.workspace.rooms import copy
+from untildone.workspace.rooms.contents import copy
 
 MOST_ENTRIES = 150
 """Each entry is mounted by itself, which takes a third of a millisecond. A home folder with more of them is read-only as a whole."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from untildone.workspace.rooms import installed, kinds
-from untildone.workspace.rooms.installed import Declared
+from untildone.workspace.rooms.ignored import kinds
 from untildone.workspace.rooms.room import Change, File, Trees
+from untildone.workspace.rooms.toolchain import installed
+from untildone.workspace.rooms.toolchain.installed import Declared
 
 MOST_FILES = 200
 """Dependency files that are read."""

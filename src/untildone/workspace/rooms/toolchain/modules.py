@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from untildone.system import disk
-from untildone.workspace.rooms.installed import Declared, Explained, is_of_tests
 from untildone.workspace.rooms.stamps import Listing
+from untildone.workspace.rooms.toolchain.installed import Declared, Explained, is_of_tests
 
 _PACKAGE = re.compile(r"(?:.*/)?node_modules/(@[^/]+/[^/]+|[^/@.][^/]*)(?:/|$)")
 _BOOKS = (".package-lock.json", ".yarn-integrity", ".yarn-state.yml", ".modules.yaml", ".pnpm/lock.yaml")

@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from untildone.workspace.rooms import beside, installed, modules, stamps
-from untildone.workspace.rooms.beside import Start, Watched
-from untildone.workspace.rooms.dependencies import Dependencies
-from untildone.workspace.rooms.kinds import INNER_CACHES, Kind, holds_python
-from untildone.workspace.rooms.libraries import Compared, Hidden, topmost
+from untildone.workspace.rooms import stamps
+from untildone.workspace.rooms.ignored import beside
+from untildone.workspace.rooms.ignored.beside import Start, Watched
+from untildone.workspace.rooms.ignored.dependencies import Dependencies
+from untildone.workspace.rooms.ignored.kinds import INNER_CACHES, Kind, holds_python
 from untildone.workspace.rooms.refusal import RoomRefused, named
 from untildone.workspace.rooms.stamps import Listing
+from untildone.workspace.rooms.toolchain import installed, modules
+from untildone.workspace.rooms.toolchain.libraries import Compared, Hidden, topmost
 
 NO_LIBRARIES = Compared()
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 
 from untildone.workspace.rooms import stamps
-from untildone.workspace.rooms.caches import is_below
 from untildone.workspace.rooms.refusal import RoomRefused, named
 from untildone.workspace.rooms.room import File
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 LINK = "120000"
 MOST_STEPS = 40
