@@ -12,7 +12,7 @@ from untildone.faces import api, web
 
 CHANGES = {"app.post", "app.put", "app.patch", "app.delete"}
 ELSEWHERE = {
-    "operations.agents.missing": "/agents",  # which agents are not installed, without starting the others
+    "operations.setup.agents.missing": "/agents",  # which agents are not installed, without starting the others
     "operations.control.leader_of": "/loops/{loop_id}/resume",  # its 409 if the budget is used up
     "operations.creating.duplicating.chosen_for": "/loops/{loop_id}",  # its `settings`, as a form
     "operations.creating.duplicating.folder_of": "/loops/{loop_id}",

@@ -41,7 +41,7 @@ from untildone.faces.api.schemas.problem_form import Code, problem
 from untildone.faces.api.schemas.problems import explain_errors
 from untildone.faces.api.schemas.typed import entry_schemas
 from untildone.operations.driving.service import Service
-from untildone.operations.repeated import RepeatedRequests
+from untildone.operations.serving.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
 from untildone.operations.showing.money import Purse
 from untildone.operations.showing.outputs import Outputs

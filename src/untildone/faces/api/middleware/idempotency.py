@@ -13,7 +13,7 @@ from untildone.core.errors import StoreError
 from untildone.core.values.digest import sha256
 from untildone.faces.api.schemas.problem_form import Code, code_of, problem
 from untildone.operations.access.scopes import Caller
-from untildone.operations.repeated import Answered, RepeatedRequests
+from untildone.operations.serving.repeated import Answered, RepeatedRequests
 
 HEADER = "Idempotency-Key"
 BELOW = "/api/v1/loops"

@@ -26,9 +26,9 @@ from untildone.faces.api.middleware.keys import Keys, TooManyTries
 from untildone.faces.api.middleware.refused_page import refused_page
 from untildone.faces.api.middleware.rights import SAFE_METHODS
 from untildone.faces.api.schemas.problem_form import Code, problem
-from untildone.operations import asking
 from untildone.operations.access.scopes import Caller
 from untildone.operations.inside import HINT
+from untildone.operations.serving import asking
 
 Address = tuple[str, int]
 LARGEST_BODY = 1_000_000

@@ -11,9 +11,10 @@ from pydantic import BaseModel, Field
 from untildone.faces.api.routes.common import Serving
 from untildone.faces.api.routes.settings_routes import Workspace
 from untildone.faces.api.schemas.problems import may_answer
-from untildone.operations import agents, output
-from untildone.operations.agents import AgentInfo
+from untildone.operations import output
 from untildone.operations.creating import suggestions
+from untildone.operations.setup import agents
+from untildone.operations.setup.agents import AgentInfo
 
 RECENT_LOOPS = 5
 """So many of the last loops of a folder are looked at for their checks."""

@@ -10,7 +10,7 @@ from untildone.core.errors import ReplyRefused
 from untildone.faces.api.routes.common import LoopId, Serving, WithKeys
 from untildone.faces.api.schemas.models import Message, Replied
 from untildone.faces.api.schemas.problems import may_answer
-from untildone.operations import replying
+from untildone.operations.access import replying
 from untildone.operations.access.scopes import Caller, Scope
 
 router = APIRouter(tags=["loops"])

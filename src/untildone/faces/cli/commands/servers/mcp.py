@@ -8,7 +8,7 @@ import click
 
 from untildone.core.errors import MissingPackage
 from untildone.faces.cli import parameters, streams
-from untildone.operations import mcp_servers
+from untildone.operations.setup import mcp_servers
 
 for_project = click.option(
     "--project", "for_project", is_flag=True, help="In the settings of this project, which a team shares."

@@ -13,7 +13,7 @@ from untildone.core.loop import Loop
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.setting_flags import given, setting_flags
 from untildone.faces.cli.views import summaries
-from untildone.operations import hook
+from untildone.operations.sessions import hook
 from untildone.settings.declared import SETTINGS
 from untildone.settings.setting import Command
 

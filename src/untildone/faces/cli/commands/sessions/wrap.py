@@ -29,7 +29,7 @@ def command(words: Sequence[str], folder: str, **flags: Any) -> int:
     Options of untildone stand before AGENT. With --no-review, the checks alone decide.
     """
     from untildone.faces.cli.views.changed_settings import resolve
-    from untildone.operations import wrap
+    from untildone.operations.sessions import wrap
 
     place = parameters.existing_folder(folder)
     resolve(place, os.environ, accept=False, asking=True)
@@ -44,7 +44,7 @@ def command(words: Sequence[str], folder: str, **flags: Any) -> int:
 @click.option("--session", required=True)
 def begin(run_folder: str, session: str) -> int:
     """Begin a loop in a wrapped session. The task is the person's message, on standard input."""
-    from untildone.operations import wrap
+    from untildone.operations.sessions import wrap
 
     begun = wrap.begin(run_folder, session, sys.stdin.buffer.read().decode("utf-8", "replace"))
     streams.data().record({"loop_id": begun.loop.loop_id, "prompt": begun.prompt})

@@ -11,8 +11,8 @@ from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
 from untildone.faces.cli.parameters import Amount
 from untildone.faces.text.plain import one_line
-from untildone.operations import agents
-from untildone.operations.agents import AgentInfo, Trial
+from untildone.operations.setup import agents
+from untildone.operations.setup.agents import AgentInfo, Trial
 
 
 @click.group(invoke_without_command=True)

@@ -7,8 +7,8 @@ import click
 from untildone.core.model import Outcome
 from untildone.core.values.codec import to_json
 from untildone.faces.cli import parameters, streams
-from untildone.operations import doctor
-from untildone.operations.doctor import Finding, State
+from untildone.operations.setup import doctor
+from untildone.operations.setup.doctor import Finding, State
 
 _SIGNS = {State.OK: "✓", State.WARNING: "!", State.PROBLEM: "✗"}
 

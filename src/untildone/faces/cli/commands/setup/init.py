@@ -11,8 +11,8 @@ import click
 from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.faces.cli import parameters, streams
-from untildone.operations import agents
 from untildone.operations.creating import check_programs, suggestions
+from untildone.operations.setup import agents
 from untildone.settings.declared import SETTINGS
 
 SHOWN = {

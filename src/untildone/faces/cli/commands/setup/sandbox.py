@@ -24,7 +24,7 @@ def command(words: Sequence[str], folder: str, **flags: Any) -> int:
 
     It uses your settings; --allow-write, --allow-read and the others try what would help. Exits as the command does.
     """
-    from untildone.operations import sandbox
+    from untildone.operations.setup import sandbox
 
     place = parameters.existing_folder(folder)
     return sandbox.run(

@@ -31,7 +31,7 @@ def run(folder: Path, flags: dict[str, Any], arguments: tuple[str, ...], report:
     """
     from untildone.hosts.wrap import session
     from untildone.hosts.wrap.terminal import Terminal
-    from untildone.operations import wrap_box
+    from untildone.operations.sessions import wrap_box
 
     outer = Terminal()
     chosen, kept = _checked_settings(folder, flags)
@@ -63,7 +63,7 @@ def end_like(status: int) -> int:
 def begin(run_folder: str, session: str, task: str) -> Begun:
     """Begin a loop in a session of the wrapped agent. `run_folder` is the private folder of the run."""
     from untildone.hosts.hook import beginnings
-    from untildone.operations import hook
+    from untildone.operations.sessions import hook
 
     request = json.loads((Path(run_folder) / runs.SETTINGS).read_text(encoding="utf-8"))
     folder, flags = Path(request["folder"]), {**request["flags"], "interactive": True}

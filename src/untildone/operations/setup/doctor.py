@@ -14,9 +14,10 @@ from pathlib import Path
 from untildone import agents as programs
 from untildone.core.errors import UntilDoneError
 from untildone.core.values.value import dataclass
-from untildone.operations import agents, hook
-from untildone.operations.agents import AgentInfo
 from untildone.operations.creating import suggestions
+from untildone.operations.sessions import hook
+from untildone.operations.setup import agents
+from untildone.operations.setup.agents import AgentInfo
 from untildone.operations.stores import database_of, open_store, without_password
 
 SERVER_PACKAGES = ("fastapi", "uvicorn", "sse_starlette")
