@@ -14,7 +14,7 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.values.value import replace
-from untildone.engine import leftovers
+from untildone.engine.agent import leftovers
 from untildone.engine.leasing import leased
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands

@@ -41,8 +41,9 @@ from untildone.core.plugins.gate import Gate
 from untildone.core.protection.sandbox import HostAsked
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
-from untildone.engine import boxes, leftovers, turns, usage_limits
-from untildone.engine.standby import Standby, Warm
+from untildone.engine import boxes, usage_limits
+from untildone.engine.agent import leftovers, turns
+from untildone.engine.agent.standby import Standby, Warm
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.engine.verdicts import gating, judging, known_files

@@ -115,7 +115,7 @@ def _run_folder(chosen: Settings) -> Iterator[Path]:
 def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Path, flags: dict[str, Any]) -> Program:
     """The agent with the hook of this run. Its processes carry a mark by which the guard finds them."""
     from untildone import agents
-    from untildone.engine import programs, turns
+    from untildone.engine.agent import programs, turns
     from untildone.hosts.hook import presence
     from untildone.hosts.wrap import injecting
     from untildone.hosts.wrap.job import Program

@@ -12,8 +12,8 @@ from untildone import agents, settings
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.plugins.agent import Agent
 from untildone.core.plugins.agent_io import Request
-from untildone.engine import programs, trial
-from untildone.engine.trial import Trial
+from untildone.engine.agent import programs, trial
+from untildone.engine.agent.trial import Trial
 from untildone.operations.creating import loop_settings
 from untildone.settings import Settings
 

@@ -16,7 +16,8 @@ from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings, Role
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.values.value import replace
-from untildone.engine import boxes, turns
+from untildone.engine import boxes
+from untildone.engine.agent import turns
 from untildone.engine.boxes import network, planning
 from untildone.engine.place import Place
 from untildone.operations.creating.loop_settings import loop_settings

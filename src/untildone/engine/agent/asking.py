@@ -20,10 +20,10 @@ from untildone.core.plugins.agent_io import Reader, Request
 from untildone.core.protection.sandbox import SandboxNet
 from untildone.core.retries import needs_new_session
 from untildone.core.values.value import dataclass, replace
-from untildone.engine import programs
-from untildone.engine.forks import Forks
+from untildone.engine.agent import programs
+from untildone.engine.agent.forks import Forks
+from untildone.engine.agent.standby import Key, NextTurn
 from untildone.engine.place import Place
-from untildone.engine.standby import Key, NextTurn
 from untildone.workspace.shadow import NoSnapshot
 
 if TYPE_CHECKING:

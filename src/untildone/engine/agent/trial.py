@@ -13,7 +13,7 @@ from untildone.core.model import AgentChoice, Answer, Failure, FailureKind, Perm
 from untildone.core.plugins.agent_io import Conversation, Notice, Request
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
-from untildone.engine import programs
+from untildone.engine.agent import programs
 from untildone.system import process
 from untildone.system.guard import guarded
 from untildone.system.process import Cause, Spawn

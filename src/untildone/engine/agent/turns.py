@@ -50,12 +50,12 @@ from untildone.core.plugins.agent_io import (
     Used,
 )
 from untildone.core.values.value import dataclass, field, replace
-from untildone.engine import leftovers, programs, reports
 from untildone.engine import usage_limits as limits
-from untildone.engine.asking import Asking, Start
+from untildone.engine.agent import leftovers, programs, reports
+from untildone.engine.agent.asking import Asking, Start
+from untildone.engine.agent.side_files import SideFiles
+from untildone.engine.agent.standby import Warm
 from untildone.engine.boxes.refusals import Refusals
-from untildone.engine.side_files import SideFiles
-from untildone.engine.standby import Warm
 from untildone.engine.stepper import Seen
 from untildone.engine.verdicts.gating import SHORTEST
 from untildone.system import orphans, process

@@ -11,7 +11,7 @@ from untildone.core.events import SessionDistrusted
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Role, SessionUse
-from untildone.engine import programs
+from untildone.engine.agent import programs
 
 if TYPE_CHECKING:
     from untildone.core.plugins.transcript import SessionRecord
