@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -15,16 +14,13 @@ from untildone.core.answers import agreement
 from untildone.core.children import SOCKET
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import (
-    BudgetWarned,
     HostsAsked,
     Rested,
     SessionOpened,
     TurnEnded,
     TurnInterrupted,
-    UsageSeen,
 )
 from untildone.core.kinds import Interruption
-from untildone.core.limits import Limit
 from untildone.core.loop import Loop, output_name
 from untildone.core.model import (
     AcceptanceTests,
@@ -35,9 +31,6 @@ from untildone.core.model import (
     Outcome,
     Role,
     SessionUse,
-    SoFar,
-    Spend,
-    Usage,
 )
 from untildone.core.plugins.agent_io import (
     AgentEvent,
@@ -53,7 +46,7 @@ from untildone.core.values.value import dataclass, field, replace
 from untildone.engine import usage_limits as limits
 from untildone.engine.agent import leftovers, programs, reports
 from untildone.engine.agent.asking import Asking, Start
-from untildone.engine.agent.side_files import SideFiles
+from untildone.engine.agent.metering import Meter
 from untildone.engine.agent.standby import Warm
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.stepper import Seen
@@ -68,8 +61,6 @@ if TYPE_CHECKING:
     from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
-NOTE_EVERY = 0.25
-"""Seconds between two notes of what a turn has used so far, at least."""
 UNKNOWN_WORD = "(a word that was drawn)"
 PRIVATE = (
     "UNTILDONE_TOKEN",
@@ -111,18 +102,7 @@ class Turn:
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
-        self._used = Used(Usage())
-        """What the running agent has used so far."""
-        self._noted = Usage()
-        """What of that is in the journal."""
-        self._began = self._note_from = 0.0
-        """When the program was started, and from when on the journal may have more of what it uses."""
-        hands.used_in_turn = Usage()
-        self._side: SideReader | None = None
-        """The reader of the running agent, if the agent reports beside its output what each message used, and that is read."""
-        self._side_files = SideFiles(())
-        self._is_metered = False
-        """Whether the agent has reported its usage while it works."""
+        self._meter = Meter(hands, None)
         self._prompt = ""
         self._refusals: Refusals | None = None
 
@@ -151,7 +131,7 @@ class Turn:
 
     def _take(self, start: Start) -> None:
         action, reader = start.action, start.reader
-        self._side = reader if start.request.meters and isinstance(reader, SideReader) else None
+        self._meter = Meter(self.hands, reader if start.request.meters and isinstance(reader, SideReader) else None)
         if not self._begin(
             action, start.request, start.word, (*start.place.notes, *self.asking.forks.why_fresh(action))
         ):
@@ -194,14 +174,11 @@ class Turn:
             if opened.link.place.box is not None:
                 self._refusals = Refusals(opened.link.place.box, spawn.env)
             self.around.guard.ensure()
-            self._began = time.monotonic()
-            self._note_from = self._began + NOTE_EVERY
-            self._side_files = SideFiles(self._side.side_files(opened.environment) if self._side else ())
+            self._meter.begin(opened.environment)
             ended = process.run(
                 spawn, lambda line: self._take_line(action, reader, line), self.hands.must_stop, opened.program
             )
-            for line in self._side_files.last_lines():
-                self._take_side_line(line)
+            self._meter.end()
             if report_line := opened.report.line():
                 self._take_line(action, reader, report_line)
             if ended.open is not None and start.key is not None and isinstance(reader, Conversation):
@@ -239,33 +216,6 @@ class Turn:
         report = context.enter_context(reports.expected(invocation, action.agent, environment, name))
         return _Opened(link, report, environment, covers=covers.of(link.place.box))
 
-    def _is_over_budget(self) -> bool:
-        """Whether what the agent has used in this turn uses up the dollars or tokens of the loop, as they are limited now."""
-        for line in self._side_files.lines():
-            self._take_side_line(line)
-        self._note_usage()
-        spend = self.loop.spend.plus(time.monotonic() - self._began, self._used.usage)
-        self._warn(spend)
-        return budgets.spent(self.loop.own_budget, spend) is not None
-
-    def _warn(self, spend: Spend) -> None:
-        """Warn of a limit of which a long turn uses most: the next decision may be an hour away."""
-        for gauge in budgets.gauges(self.loop.own_budget, spend):
-            is_due = gauge.is_nearly_used() and not gauge.used_up and gauge.limit not in self.loop.warned
-            if is_due and gauge.limit is not Limit.ITERATIONS:
-                self.stepper.write(BudgetWarned(gauge.limit, gauge.used, gauge.allowed), sync=False)
-
-    def _note_usage(self) -> None:
-        """Write what the turn has used so far, but not at every message of a quick agent: if this runner dies, the next one counts it."""
-        turn, now = self.loop.turn, time.monotonic()
-        if turn is None or self._used.usage == self._noted or now < self._note_from:
-            return
-        self._noted, self._note_from = self._used.usage, now + NOTE_EVERY
-        growth = self._side.session_growth() if self._side else self._used.session_growth
-        total = apply.with_total(self.loop, Answer(), growth).session_total
-        known = SoFar(self._used.usage, now - self._began, self._used.priced, total)
-        self.stepper.write(UsageSeen(turn.role, turn.iteration, known), sync=False)
-
     def _spawn(self, start: Start, opened: _Opened) -> Spawn:
         action, place, invocation = start.action, opened.link.place, opened.report.invocation
         return Spawn(
@@ -280,8 +230,8 @@ class Turn:
             spool=self.hands.store.spool(self.loop.loop_id, output_name(action.ask.role, action.iteration)),
             timeout=self.timeout(),
             timeout_now=self.timeout,
-            used_up=self._is_over_budget,
-            on_error_line=self._take_side_line if self._side and self._side.reads_errors else None,
+            used_up=self._meter.is_over_budget,
+            on_error_line=self._meter.take_line if self._meter.reads_errors else None,
             ends_on_sigint=agents.of(action.agent).capabilities.interrupt,
             redactor=self.around.redactor,
             descriptors=place.descriptors,
@@ -299,20 +249,6 @@ class Turn:
             self._note(action, event)
         self._look_for_refusals(line)
 
-    def _take_side_line(self, line: bytes) -> bool:
-        """Take a line that the agent's program wrote beside its output. True: the reader knows it."""
-        events = self._side.feed_side(line) if self._side else None
-        for event in events or ():
-            if isinstance(event, Used):
-                self._is_metered = True
-                self._take_used(event)
-            else:
-                self.hands.observer.agent(event, self.loop)
-        return events is not None
-
-    def _take_used(self, event: Used) -> None:
-        self._used, self.hands.used_in_turn = event, event.usage
-
     def _look_for_refusals(self, output: bytes) -> None:
         if self._refusals is not None and (sentence := self._refusals.take(output)):
             self.hands.observer.agent(Notice(sentence), self.loop)
@@ -320,7 +256,7 @@ class Turn:
     def _note(self, action: AskAgent, event: AgentEvent) -> None:
         role, profile = action.ask.role, action.agent.profile
         if isinstance(event, Used):
-            self._take_used(event)
+            self._meter.take(event)
             return
         if isinstance(event, SessionKnown):
             known = self.loop.session_of(role, profile)
@@ -338,10 +274,7 @@ class Turn:
                 agent, request, answer.failure, environment, lambda: self.asking.box_for_version(action)
             )
             answer = replace(answer, failure=explained)
-        self._warn_if_unpriced(action, answer)
-        if self._side is not None:
-            answer = apply.with_total(self.loop, answer, self._side.session_growth())
-            self._warn_if_unmetered(action, answer)
+        answer = self._meter.conclude(action.agent, answer)
         self._end_survivors(ended, answer)
         if self._refusals is not None and self._refusals.sentences:
             self.hands.refused[action.ask.role] = tuple(self._refusals.sentences)
@@ -362,28 +295,6 @@ class Turn:
             )
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
-
-    def _warn_if_unmetered(self, action: AskAgent, answer: Answer) -> None:
-        """Say once that a limit of dollars or tokens holds at the end of a turn only."""
-        profile = action.agent.profile
-        if self._is_metered or profile in self.hands.unmetered or not apply.usage_of(self.loop, answer).tokens:
-            return
-        self.hands.unmetered.add(profile)
-        sentence = f"{profile} did not report what it uses while it worked: its limits are checked after each turn."
-        self.hands.observer.agent(Notice(sentence), self.loop)
-
-    def _warn_if_unpriced(self, action: AskAgent, answer: Answer) -> None:
-        """Say once that a limit of dollars does not hold, because nobody knows what the agent's model costs."""
-        profile, limit = action.agent.profile, self.loop.budget.cost_usd
-        if limit is None or profile in self.hands.unpriced or not apply.usage_of(self.loop, answer).unpriced:
-            return
-        self.hands.unpriced.add(profile)
-        model = answer.model or action.agent.model
-        of_what = f"the model {model} of {profile}" if model else f"the model of {profile}"
-        sentence = (
-            f"Price unknown: {of_what} is not in the table of prices, so the limit of dollars does not hold for it."
-        )
-        self.hands.observer.agent(Notice(f"{sentence} Add it to [prices] in your settings."), self.loop)
 
     def _end_survivors(self, ended: Ended, answer: Answer) -> None:
         """End what is left of an agent that was killed or broke off: with its launcher gone, the agent itself may still be at work.
