@@ -115,4 +115,4 @@ class Standby:
 
 def _is_covered(warm: Warm) -> bool:
     """Whether the box of a program still hides and protects every file that it did at its start."""
-    return warm.covers == covers.now(warm.covers)
+    return warm.covers == covers.identities(warm.covers)
