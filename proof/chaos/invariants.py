@@ -25,7 +25,7 @@ from untildone.core.events import Entry, Event, SessionOpened, StateRepaired, St
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Status
 from untildone.core.values.codec import timestamp
-from untildone.engine.turns import UNKNOWN_WORD
+from untildone.engine.agent.turns import UNKNOWN_WORD
 from untildone.store import layout
 from untildone.store.lines import DamagedLine, entry_of, fields_of, without_checksum
 from untildone.system import locks, orphans

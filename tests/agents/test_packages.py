@@ -20,8 +20,8 @@ ORDINARY_WORDS = ("acp", "command")
 """Names of agents that are words of their own: faces speak the protocol too."""
 EXCEPTIONS = {
     "testing": "fake agents and the services behind them",
-    "faces/cli/commands/demo.py": "the demo is played by the agent that needs no account",
-    "faces/api/models.py": "an example of a request that works without an account",
+    "faces/cli/commands/runs/demo.py": "the demo is played by the agent that needs no account",
+    "faces/api/schemas/models.py": "an example of a request that works without an account",
     "core/prices.py": "a table of models, whose names begin like those of agents",
     "core/live_file.py": "the folder of the live state file is part of its format",
 }

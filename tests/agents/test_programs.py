@@ -11,8 +11,8 @@ from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.model import AgentChoice, Permissions
 from untildone.core.plugins.agent_io import Request
 from untildone.engine.verdicts import known_files
-from untildone.operations import agents as listing
 from untildone.operations.creating import loop_settings
+from untildone.operations.setup import agents as listing
 from untildone.store import places
 
 HOME = {"HOME": "/home/ada"}

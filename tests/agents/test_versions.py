@@ -12,7 +12,7 @@ from untildone.core.model import Failure, FailureKind, SessionUse
 from untildone.core.plugins.agent import is_older
 from untildone.core.plugins.agent_io import Request
 from untildone.core.values.value import replace
-from untildone.engine import programs
+from untildone.engine.agent import programs
 
 FORK = Request("look", session=SessionUse.FORK, session_id="s1", system_prompt="rules", reviews=True)
 USAGE = "--thinking show thinking blocks [boolean] --port port for the local server [number]"

@@ -7,7 +7,7 @@ import re
 from tests.support.command_line import CommandLine
 
 from untildone.core.model import Outcome
-from untildone.faces.cli.commands.robot_docs import PAGE
+from untildone.faces.cli.commands.setup.robot_docs import PAGE
 from untildone.faces.cli.table import COMMANDS
 
 

@@ -25,6 +25,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Answer, Budget, LoopSettings, Outcome, Role, SessionUse, Status, Urgency
 from untildone.engine import below
 from untildone.engine.leasing import leased
+from untildone.engine.stepper import HostParts
 from untildone.store.files import FileStore
 
 WORKED = (
@@ -68,7 +69,7 @@ def settled(store: FileStore, dies_at: int) -> None:
         if next(left, None) is None:
             raise Killed
 
-    with leased(store, "loop-a", Host.NONE, on_entry=on_entry) as stepper:
+    with leased(store, "loop-a", Host.NONE, parts=HostParts(on_entry=on_entry)) as stepper:
         stepper.settle()
 
 

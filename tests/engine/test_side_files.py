@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from untildone.engine import side_files
-from untildone.engine.side_files import SideFiles
+from untildone.engine.agent import side_files
+from untildone.engine.agent.side_files import SideFiles
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from untildone.core.model import AgentChoice, Budget, Context, LoopSettings, Out
 from untildone.core.plugins.agent_io import AgentEvent
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.protection.secrets import Redactor
-from untildone.engine import standby
+from untildone.engine.agent import standby
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits

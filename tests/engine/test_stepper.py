@@ -48,7 +48,7 @@ from untildone.core.model import (
 )
 from untildone.engine import archiving
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import Idle, Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Idle, Next, Seen, Stepper
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.testing.driver import NOON
@@ -103,7 +103,7 @@ def store(tmp_path: Path) -> FileStore:
 
 @pytest.fixture
 def stepper(store: FileStore) -> Iterator[Stepper]:
-    with leased(store, started(store), Host.TERMINAL, clock=lambda: NOON) as stepper:
+    with leased(store, started(store), Host.TERMINAL, parts=HostParts(clock=lambda: NOON)) as stepper:
         yield stepper
 
 
@@ -137,7 +137,9 @@ ACTIONS: list[tuple[tuple[Event, ...], tuple[str, ...], list[str]]] = [
 def test_each_action_goes_to_its_hand(
     store: FileStore, events: tuple[Event, ...], checks: tuple[str, ...], called: list[str]
 ) -> None:
-    with leased(store, started(store, *events, checks=checks), Host.TERMINAL, clock=lambda: NOON) as stepper:
+    with leased(
+        store, started(store, *events, checks=checks), Host.TERMINAL, parts=HostParts(clock=lambda: NOON)
+    ) as stepper:
         hands = Notes(stepper)
         loop = stepper.run(hands)
         assert hands.called == called
@@ -234,7 +236,9 @@ def test_a_usage_limit_is_shared_by_every_host(store: FileStore, tmp_path: Path)
     limit = Failure(FailureKind.LIMIT, "at its limit", reset_at=NOON + 100)
     ended = TurnEnded(Role.WORKER, 1, Answer(failure=limit), 1.0)
     limits = SharedLimits(tmp_path / "limits")
-    with leased(store, started(store, STARTED, ended), Host.NONE, limits=limits, clock=lambda: NOON) as stepper:
+    with leased(
+        store, started(store, STARTED, ended), Host.NONE, parts=HostParts(clock=lambda: NOON, limits=limits)
+    ) as stepper:
         assert isinstance(stepper.settle(), Wait)
     shared = limits.find("worker", NOON)
     assert shared is not None

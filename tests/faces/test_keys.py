@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from untildone.faces.api.keys import Keys, TooManyTries
+from untildone.faces.api.middleware.keys import Keys, TooManyTries
 from untildone.operations.access.scopes import Scope
 from untildone.operations.access.tries import BURST, Tries
 

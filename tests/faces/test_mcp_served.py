@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI
 
 from untildone.faces.api.app import create_app
-from untildone.faces.api.keys import Keys
+from untildone.faces.api.middleware.keys import Keys
 from untildone.faces.mcp import served
 from untildone.operations.driving.service import Service
 

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from untildone.faces import api, web
 
 CHANGES = {"app.post", "app.put", "app.patch", "app.delete"}
 ELSEWHERE = {
-    "operations.agents.missing": "/agents",  # which agents are not installed, without starting the others
+    "operations.setup.agents.missing": "/agents",  # which agents are not installed, without starting the others
     "operations.control.leader_of": "/loops/{loop_id}/resume",  # its 409 if the budget is used up
     "operations.creating.duplicating.chosen_for": "/loops/{loop_id}",  # its `settings`, as a form
     "operations.creating.duplicating.folder_of": "/loops/{loop_id}",
@@ -50,7 +50,7 @@ def _called(tree: ast.Module) -> Iterator[str]:
 
 def addresses() -> set[str]:
     """The addresses of the API."""
-    modules = (import_module(f"{api.__name__}.{found.name}") for found in iter_modules(api.__path__))
+    modules = (import_module(found.name) for found in walk_packages(api.__path__, f"{api.__name__}."))
     routers = [module.router for module in modules if hasattr(module, "router")]
     return {route.path.removeprefix("/api/v1") for router in routers for route in router.routes}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from untildone.core.apply import apply
 from untildone.core.model import Answer, Budget, Failure, FailureKind, GateResult, Usage
 from untildone.faces.cli.views import summaries
-from untildone.faces.text import loop_lines
+from untildone.faces.text import gate_lines, loop_lines
+from untildone.faces.text.line import clock
 from untildone.testing import driver
 
 LIMIT = Answer(failure=Failure(FailureKind.LIMIT, "usage limit", reset_at=driver.NOON + 7200))
@@ -16,7 +17,7 @@ def test_a_loop_that_waits_for_a_limit_says_until_when() -> None:
     ran.lease()
     while summaries.waits_until(ran.loop, ran.clock()) is None:
         ran.step()
-    until = loop_lines.clock(driver.NOON + 7200, ran.clock())
+    until = clock(driver.NOON + 7200, ran.clock())
     assert summaries.status(ran.loop, driven=True, now=ran.clock()) == f"running (waits for a limit until {until})"
     assert summaries.status(ran.loop, driven=False, now=ran.clock()) == summaries.NO_RUNNER
     assert summaries.status(ran.loop, driven=True, now=driver.NOON + 7300) == "running"
@@ -39,12 +40,12 @@ def test_a_proof_that_did_not_apply_is_not_said_to_have_passed() -> None:
     nothing = GateResult(
         "red_first", command="red_first", passed=True, proves=False, notes=("There are no new tests.",)
     )
-    [line] = loop_lines.of_gate(nothing)
+    [line] = gate_lines.of_gate(nothing)
     assert line.text == "gate: red_first: proves nothing: There are no new tests."
-    [line] = loop_lines.of_gate(GateResult("red_first", command="red_first", passed=True))
+    [line] = gate_lines.of_gate(GateResult("red_first", command="red_first", passed=True))
     assert line.text == "gate: red_first: passed"
 
 
 def test_a_gate_that_is_no_proof_is_said_to_have_passed() -> None:
-    [line] = loop_lines.of_gate(GateResult("require_change", command="", passed=True, proves=False))
+    [line] = gate_lines.of_gate(GateResult("require_change", command="", passed=True, proves=False))
     assert line.text == "gate: require change: passed"

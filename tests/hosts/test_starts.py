@@ -17,7 +17,7 @@ from untildone.core.kinds import Host
 from untildone.core.model import AgentChoice, Budget, KnownFile, LoopSettings, Role, RoomKind, SessionUse
 from untildone.core.protection.secrets import Redactor
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import Stepper
+from untildone.engine.stepper import HostParts, Stepper
 from untildone.hosts.cluster.publishing import Published
 from untildone.store.files import FileStore
 
@@ -48,7 +48,7 @@ def created(store: FileStore, remote: Path, room: RoomKind | None = None) -> Non
 def on(name: str, store: FileStore, folder: Path, key: str = "key") -> Iterator[tuple[Stepper, Published]]:
     """The loop on one machine, which has taken it up."""
     site = Published(folder / name, next(TOKENS), f"{name}-{key}")
-    with leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper:
+    with leased(store, LOOP, Host.CLUSTER, parts=HostParts(site.enter)) as stepper:
         stepper.take_up(site.keep_start)
         yield stepper, site
 
@@ -110,7 +110,7 @@ def test_a_machine_that_died_before_its_first_entry_leaves_no_start(
     """It took its snapshot at another commit, with other rules about what is ignored."""
     created(store, remote)
     site = Published(tmp_path / "one", next(TOKENS), "key")
-    with leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper:
+    with leased(store, LOOP, Host.CLUSTER, parts=HostParts(site.enter)) as stepper:
         before = stepper.workspace.look(None).tree
     seed = tmp_path / "seed"
     (seed / ".gitignore").write_text("")
@@ -132,7 +132,7 @@ def test_a_machine_that_died_before_it_kept_the_start_is_replaced(
     """The start is in the journal, no agent has worked, and the default branch has moved since."""
     created(store, remote)
     site = Published(tmp_path / "one", next(TOKENS), "key")
-    with leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper:
+    with leased(store, LOOP, Host.CLUSTER, parts=HostParts(site.enter)) as stepper:
         stepper.look_first()
     (tmp_path / "seed" / "later.txt").write_text("later\n")
     git(tmp_path / "seed", "add", "--all")
@@ -184,7 +184,7 @@ def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path, store: FileStore, rem
         works(stepper, site, "a.txt")
     site = FullDisk(tmp_path / "two", next(TOKENS), "two-key")
     with (
-        leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper,
+        leased(store, LOOP, Host.CLUSTER, parts=HostParts(site.enter)) as stepper,
         pytest.raises(UsageError, match=r"cannot be checked out: .*No space left"),
     ):
         stepper.take_up(site.keep_start)

@@ -13,14 +13,14 @@ from untildone import modes
 SOURCE = Path(untildone.__file__).parent
 ALLOWED = {
     "settings/declared.py": "the default mode, and the types of all settings for programs",
-    "faces/cli/commands/wrap.py": "`wrap` is the mode supervise in a person's own session",
+    "faces/cli/commands/sessions/wrap.py": "`wrap` is the mode supervise in a person's own session",
     "hosts/wrap/injecting.py": "a hint for agents that `wrap` does not support",
     "hosts/wrap/terminal.py": "a hint for a `wrap` without a terminal",
-    "faces/cli/commands/supervisor.py": "a hint about the command that reads SUPERVISOR.md",
+    "faces/cli/commands/setup/supervisor.py": "a hint about the command that reads SUPERVISOR.md",
     "faces/web/translations/settings.py": "translations, by the English text",
     "faces/api/metrics.py": "a label of the metrics: the path of the API that answered",
     "faces/mcp/served.py": "Starlette's name for the path that answered",
-    "faces/api/security.py": "Starlette's name for the path of the API that answered",
+    "faces/api/middleware/security.py": "Starlette's name for the path of the API that answered",
     "hosts/hook/agent_settings.py": "the argument hint of the slash command, which is written into people's files",
 }
 """Files that name a mode or an option of one, each with its reason."""

@@ -1,4 +1,4 @@
-"""covers: operations/mcp_servers.py with the setups of all agents: what is installed, and that nothing else changes."""
+"""covers: operations/setup/mcp_servers.py with the setups of all agents: what is installed, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from untildone.core.errors import UsageError
-from untildone.operations import mcp_servers
+from untildone.operations.setup import mcp_servers
 
 URL = "http://127.0.0.1:8321/mcp"
 OWN = ("-P", "-m", "untildone", "mcp")

@@ -16,10 +16,10 @@ from fastapi import FastAPI
 
 from untildone import settings
 from untildone.core.errors import UsageError
-from untildone.faces.api.models import NewLoop
-from untildone.faces.api.problems import explain_errors
-from untildone.faces.api.settings_routes import router
-from untildone.faces.cli.commands import run
+from untildone.faces.api.routes.settings_routes import router
+from untildone.faces.api.schemas.models import NewLoop
+from untildone.faces.api.schemas.problems import explain_errors
+from untildone.faces.cli.commands.runs import run
 from untildone.settings.schema import SettingsModel
 from untildone.settings.setting import Command
 from untildone.store import places

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 from untildone import settings
-from untildone.faces.cli.commands import hook, run, wrap
+from untildone.faces.cli.commands.runs import run
+from untildone.faces.cli.commands.sessions import hook, wrap
 from untildone.hosts.hook.prompts import SlashCommand, parse
 from untildone.settings.declared import flag_names
 from untildone.settings.schema import json_schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from untildone.workspace.rooms import copy
+from untildone.workspace.rooms.contents import copy
 from untildone.workspace.shadow import Shadow
 
 

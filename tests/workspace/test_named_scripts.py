@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from untildone.workspace.rooms import named_scripts
+from untildone.workspace.rooms.toolchain import named_scripts
 
 
 def test_what_a_named_script_mentions_is_found_and_no_more(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from tests.support.rooms import LOOP, Premises, is_judge, said
 from untildone.core.model import RoomKind
 from untildone.system.box import sandbox
 from untildone.system.box.sandbox import Network
-from untildone.workspace.rooms import Claimed, RoomRefused, best, recording
+from untildone.workspace.rooms import Claimed, RoomRefused, best
+from untildone.workspace.rooms.ignored import recording
 from untildone.workspace.shadow import PLAIN, Content
 
 __all__ = ["boxes", "shared_folder"]

@@ -16,7 +16,8 @@ from tests.support.command_line import until
 from tests.support.repositories import git
 from tests.support.rooms import Premises, distribution, said
 
-from untildone.workspace.rooms import RoomRefused, home, stamps
+from untildone.workspace.rooms import RoomRefused, stamps
+from untildone.workspace.rooms.contents import home
 
 __all__ = ["boxes"]
 pytestmark = pytest.mark.usefixtures("boxes")

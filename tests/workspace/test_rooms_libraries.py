@@ -10,10 +10,10 @@ import pytest
 from tests.support.boxes import boxes
 from tests.support.rooms import Premises, distribution, said
 
-from untildone.core.judging.commands import loads_libraries, programs_by_path
+from untildone.core.judging.checks.commands import loads_libraries, programs_by_path
 from untildone.core.model import RoomKind
 from untildone.workspace.rooms import RoomRefused
-from untildone.workspace.rooms.library_folders import Growth, libraries
+from untildone.workspace.rooms.toolchain.library_folders import Growth, libraries
 
 __all__ = ["boxes"]
 pytestmark = pytest.mark.usefixtures("boxes")

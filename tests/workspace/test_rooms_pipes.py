@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from untildone.system import disk
-from untildone.workspace.rooms.installed import Distribution
+from untildone.workspace.rooms.toolchain.installed import Distribution
 
 
 def test_only_a_file_is_opened(tmp_path: Path) -> None:

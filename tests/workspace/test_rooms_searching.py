@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from untildone.workspace.rooms.beside import Recorded, Start
-from untildone.workspace.rooms.library_folders import Library
-from untildone.workspace.rooms.searching import Search, place_of
+from untildone.workspace.rooms.ignored.beside import Recorded, Start
+from untildone.workspace.rooms.toolchain.library_folders import Library
+from untildone.workspace.rooms.toolchain.searching import Search, place_of
 
 AGED = 0.1
 """Seconds after which the change time of a file is surely older than the start of a loop."""

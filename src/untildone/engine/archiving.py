@@ -10,7 +10,7 @@ from untildone.core import live_file
 from untildone.core.loop import Loop
 from untildone.core.receipts import attestation, receipt
 from untildone.core.values.value import replace
-from untildone.engine import programs
+from untildone.engine.agent import programs
 from untildone.engine.place import forget
 from untildone.engine.verdicts import loop_rooms, receipts
 from untildone.store import Store

@@ -14,11 +14,11 @@ from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Status, Urgency
 from untildone.core.values.value import replace
-from untildone.engine import leftovers
+from untildone.engine.agent import leftovers
 from untildone.engine.leasing import leased
 from untildone.engine.notices.telling import journal_of
 from untildone.engine.process_hands import ProcessHands
-from untildone.engine.stepper import Stepper
+from untildone.engine.stepper import HostParts, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.settings.guidance import watched
 from untildone.store import Store
@@ -71,10 +71,7 @@ class Engine:
                 loop_id,
                 around.host,
                 around.token,
-                enter=around.site.enter,
-                clock=around.clock,
-                on_entry=self._entry,
-                limits=around.limits,
+                parts=HostParts(around.site.enter, around.clock, self._entry, around.limits),
             ) as stepper,
             self._registered(stepper.loop),
             self._hands(stepper) as hands,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from untildone.core.judging.classify import looks_like_judge
+from untildone.core.judging.kinds.classify import looks_like_judge
 from untildone.core.loop import Loop
 from untildone.core.model import Changes, Outcome, Refused
 from untildone.store import Journals

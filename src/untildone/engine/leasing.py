@@ -5,21 +5,17 @@ The stop hook imports this module: it loads what only some loops need when they 
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager, suppress
 
 from untildone.core.errors import LoopBusy, UntilDoneError
 from untildone.core.model import Changes, Refused, Status
-from untildone.engine.stepper import Stepper, ignore, own_workspace
+from untildone.engine.stepper import HostParts, Stepper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from untildone.core.events import Entry
     from untildone.core.kinds import Host
-    from untildone.core.loop import Loop
-    from untildone.engine.usage_limits import SharedLimits
     from untildone.store import Store
 
 
@@ -36,19 +32,16 @@ def leased(
     host: Host,
     token: str | None = None,
     *,
-    enter: Callable[[Loop], str] = own_workspace,
-    clock: Callable[[], float] = time.time,
-    on_entry: Callable[[Entry, Loop], None] = ignore,
-    limits: SharedLimits | None = None,
+    parts: HostParts | None = None,
     reopens: bool = False,
 ) -> Iterator[Stepper]:
     """A stepper with the loop's lease. Raises LoopBusy if another runner holds it. Archives a loop that has ended, under the lease.
 
     With `reopens`, an archived loop is brought back first."""
-    with _leased(store, loop_id, host, token, enter, clock, on_entry, limits, reopens=reopens) as stepper:
+    with _leased(store, loop_id, host, token, parts, reopens=reopens) as stepper:
         yield stepper
     if stepper.loop.status is Status.PAUSED and _has_late_stop(store, loop_id):
-        with suppress(LoopBusy), _leased(store, loop_id, host, token, enter, clock, on_entry, limits) as late:
+        with suppress(LoopBusy), _leased(store, loop_id, host, token, parts) as late:
             late.settle()
 
 
@@ -64,16 +57,7 @@ def _has_late_stop(store: Store, loop_id: str) -> bool:
 
 @contextmanager
 def _leased(
-    store: Store,
-    loop_id: str,
-    host: Host,
-    token: str | None,
-    enter: Callable[[Loop], str],
-    clock: Callable[[], float],
-    on_entry: Callable[[Entry, Loop], None],
-    limits: SharedLimits | None,
-    *,
-    reopens: bool = False,
+    store: Store, loop_id: str, host: Host, token: str | None, parts: HostParts | None, *, reopens: bool = False
 ) -> Iterator[Stepper]:
     with store.lease(loop_id, host, token, reopens=reopens) as journal:
         from untildone.system.running import Orders
@@ -82,10 +66,7 @@ def _leased(
         stepper = Stepper(
             store,
             journal,
-            enter=enter,
-            clock=clock,
-            on_entry=on_entry,
-            limits=limits,
+            parts,
             orders=orders,
             inherits=lambda stepper, start: _inherits_of(store, stepper, start),
         )

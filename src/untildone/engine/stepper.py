@@ -146,6 +146,19 @@ def _inherits_nothing(_stepper: Stepper, _start: Changes) -> tuple[int, tuple[Re
     return 0, ()
 
 
+@dataclass(frozen=True, slots=True)
+class HostParts:
+    """What a host gives its stepper."""
+
+    enter: Callable[[Loop], str] = own_workspace
+    """Returns the folder in which the agents of a loop work."""
+    clock: Callable[[], float] = time.time
+    on_entry: Callable[[Entry, Loop], None] = ignore
+    """Called for every new entry."""
+    limits: SharedLimits | None = None
+    """The shared usage limits; None: those of the state folder."""
+
+
 class Stepper:
     """Steps one loop. Writing requires the loop's lease: see `engine.leasing`."""
 
@@ -153,23 +166,16 @@ class Stepper:
         self,
         records: Records,
         journal: Journal,
+        host: HostParts | None = None,
         *,
-        enter: Callable[[Loop], str] = own_workspace,
-        clock: Callable[[], float] = time.time,
-        on_entry: Callable[[Entry, Loop], None] = ignore,
-        limits: SharedLimits | None = None,
         orders: Orders | None = None,
         inherits: Callable[[Stepper, Changes], tuple[int, tuple[Refused, ...]]] = _inherits_nothing,
     ) -> None:
-        """`enter` returns the folder to work in; `on_entry` is called for every new entry; `limits` are the shared usage limits;
-        `orders` are controls that could not be written to the journal; `inherits` returns what else a loop starts from."""
+        """`orders` are controls that could not be written to the journal; `inherits` returns what else a loop starts from."""
         self.journal = journal
         self.mode = modes.of(journal.loop.settings.mode)
         self._records = records
-        self._enter = enter
-        self._clock = clock
-        self._on_entry = on_entry
-        self._limits = limits
+        self._host = host or HostParts()
         self.orders = orders
         self.submissions: Submissions | None = None
         """Events that other threads of the runner want to be written; None: there are no such threads."""
@@ -190,7 +196,7 @@ class Stepper:
     @property
     def place(self) -> str:
         """The folder in which the agents of the loop work."""
-        self._place = self._place or self._enter(self.loop)
+        self._place = self._place or self._host.enter(self.loop)
         return self._place
 
     @property
@@ -222,11 +228,11 @@ class Stepper:
         """The next action, after reading what other processes have appended."""
         self.catch_up()
         self._decided_at = self.loop.seq
-        return decide(self.loop, self._clock(), self.mode, gates_of)
+        return decide(self.loop, self._host.clock(), self.mode, gates_of)
 
     def foresee(self, event: Event) -> tuple[Loop, Action]:
         """The loop after an event that is not written, and its next action then."""
-        now = self._clock()
+        now = self._host.clock()
         loop = apply(self.loop, Entry(self.loop.seq + 1, now, event))
         return loop, decide(loop, now, self.mode, gates_of)
 
@@ -304,7 +310,7 @@ class Stepper:
         for entry in entries:
             if not isinstance(entry.event, ChildSpent):
                 self._last_but_reports = entry.seq
-            self._on_entry(entry, self.loop)
+            self._host.on_entry(entry, self.loop)
 
     def _record(self, action: Record) -> None:
         if self.write_if_current(*action.events, sync=False):
@@ -325,7 +331,7 @@ class Stepper:
     def _share_limit(self, event: LimitReached) -> None:
         from untildone.engine import usage_limits
 
-        limits = self._limits or usage_limits.SharedLimits(usage_limits.default_folder())
+        limits = self._host.limits or usage_limits.SharedLimits(usage_limits.default_folder())
         limits.share(event, self.loop.settings, self.place)
 
     def obey(self) -> None:
@@ -405,7 +411,7 @@ class Stepper:
         """Write that the running turn, if there is one, was interrupted."""
         turn = self.loop.turn
         if turn is not None:
-            seconds = max(0.0, self._clock() - turn.started_at)
+            seconds = max(0.0, self._host.clock() - turn.started_at)
             self.write(TurnInterrupted(turn.role, turn.iteration, reason, seconds))
 
     # The workspace and the files beside the journal
@@ -414,7 +420,7 @@ class Stepper:
         """Enter the workspace and record what changed while no runner had the loop. `keep_start`: see `Site`."""
         if self.loop.status.ended:
             return
-        self._place = self._enter(self.loop)
+        self._place = self._host.enter(self.loop)
         self._recover_rooms()
         self.look_first()
         keep_start(self)

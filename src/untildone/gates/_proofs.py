@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from untildone.core.actions import GateStep, RunTrials
-from untildone.core.judging.classify import is_cache
+from untildone.core.judging.kinds.classify import is_cache
 from untildone.core.judging.tables import Kind
 from untildone.core.judging.trees import Edit, Remove, Restore, Write, in_order
 from untildone.core.loop import Loop

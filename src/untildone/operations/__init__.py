@@ -1,6 +1,6 @@
 """What can be done with loops. Faces call these functions and import no package below.
 
-`stores` opens the store of a folder, `control` changes a loop, `creation` makes one, `look` reads one, `presence` says what drives
-it, `runner` drives one here, `background` in another process, `cluster` reaches a cluster, `service` and `loop_table` are for a
-server, `hook`, `wrap` and `agents` are for the commands of the same name.
+`stores` opens the store of a folder, `control` changes a loop, `creating` makes one, `look` and `showing` read them, `driving` drives
+them here, in the background, on a server or in a cluster, `history` goes on and back. `sessions` is for the commands `hook` and
+`wrap` and for editors, `setup` for those that prepare a machine, `loop_table`, `access` and `serving` are for servers.
 """

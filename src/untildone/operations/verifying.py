@@ -218,7 +218,7 @@ def _run_again(
     watched: Watched,
 ) -> tuple[Verification, ...]:
     """Run the checks as the loop did, in a room of its settings, on the workspace as it is now; kill processes that they leave behind."""
-    from untildone.engine import turns
+    from untildone.engine.agent import turns
     from untildone.engine.verdicts import gating, judging
     from untildone.system import keeper
     from untildone.workspace.look import Workspace

@@ -46,7 +46,7 @@ from untildone.core.model import (
 from untildone.core.plugins.gate import WorkspaceFacts
 from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import replace
-from untildone.engine.stepper import Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Next, Seen, Stepper
 from untildone.store.live import Edit
 
 NOON = 1_767_268_800.0
@@ -235,7 +235,7 @@ class Driver:
 
     @property
     def stepper(self) -> Stepper:
-        return Stepper(self.records, self.journal, clock=self.clock)
+        return Stepper(self.records, self.journal, HostParts(clock=self.clock))
 
     @property
     def entries(self) -> list[Entry]:
@@ -370,7 +370,7 @@ def decided(entries: Iterable[Entry], now: float) -> Action:
     """The action that the stepper decides for these entries at this time."""
     journal = Journal(Clock(now))
     journal.entries, journal.folded = list(entries), fold(entries)
-    return Stepper(MemoryRecords(), journal, clock=journal.clock).decide()
+    return Stepper(MemoryRecords(), journal, HostParts(clock=journal.clock)).decide()
 
 
 def looping(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
 from untildone.system import disk
-from untildone.workspace.rooms import beside
+from untildone.workspace.rooms.ignored import beside
 from untildone.workspace.shadow import LINK, PROGRAM, File, Shadow
 
 MISSING = "missing"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import Program, changed, surveyed
 
-from untildone.core.judging.commands import PROFILES, files_by_path, in_tree, programs_by_path
+from untildone.core.judging.checks.commands import PROFILES, files_by_path, in_tree, programs_by_path
 from untildone.core.judging.survey import Rules
 
 SCRIPT = Program("#!/bin/sh\npython -m pytest -q\n")

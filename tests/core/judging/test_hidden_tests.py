@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import tree
 
-from untildone.core.judging.hidden_tests import may_hide
+from untildone.core.judging.project_tests.hidden_tests import may_hide
 from untildone.core.plugins.gate import CommandEnd, CommandRan, RunnerReport
 from untildone.gates.check import why_failed
 from untildone.gates.check.runners import Reading

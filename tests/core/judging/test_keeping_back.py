@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.judging.keeping_back import chosen, is_candidate, share_of, snapshots, stub, tells_of
+from untildone.core.judging.project_tests.keeping_back import chosen, is_candidate, share_of, snapshots, stub, tells_of
 
 TESTS = {f"tests/test_{name}.py": f"def test_{name}(): ...\n" for name in "abcdefghij"}
 

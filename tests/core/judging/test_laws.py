@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from tests.core.judging.test_families import JAVASCRIPT, MAKE, PYPROJECT, RUST
 from tests.support.trees import Link, Program, composed, surveyed, tree
 
-from untildone.core.judging import rust, scripts
-from untildone.core.judging.classify import Classifier
-from untildone.core.judging.commands import runs_of
-from untildone.core.judging.meaning import is_same
+from untildone.core.judging.checks import scripts
+from untildone.core.judging.checks.commands import runs_of
+from untildone.core.judging.kinds.classify import Classifier
+from untildone.core.judging.versions import rust
+from untildone.core.judging.versions.meaning import is_same
 
 COMMANDS = ("make test", "npm test", "cargo test", "pytest -q")
 START = {

@@ -7,7 +7,7 @@ import pytest
 from tests.core.judging.test_families import JAVA, PYTHON, RUST, Family
 from tests.support.trees import changed, composed, surveyed
 
-from untildone.core.judging.commands import in_tree
+from untildone.core.judging.checks.commands import in_tree
 from untildone.core.judging.survey import Rules
 
 DRIVER = "#include <assert.h>\nint main(void) { assert(add(1, 2) == 3); }\n"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import Link, changed, surveyed, tree
 
-from untildone.core.judging.red_flags import FLAGS, SignKind
-from untildone.core.judging.tampering import MOST_OF_A_KIND, Outside, Sign, added_lines, report
+from untildone.core.judging.signs.red_flags import FLAGS, SignKind
+from untildone.core.judging.signs.tampering import MOST_OF_A_KIND, Outside, Sign, added_lines, report
 
 START = {
     "calc.py": "def add(a, b):\n    return a - b\n",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import Link, surveyed, tree
 
-from untildone.core.judging import tampering
+from untildone.core.judging.signs import tampering
 from untildone.core.judging.survey import Change, JudgeFile
 from untildone.core.judging.tables import Kind
 from untildone.core.judging.wording import asks_to_change_tests, described, for_agent, for_person, names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from untildone.core.judging.commands import runs_of
+from untildone.core.judging.checks.commands import runs_of
 from untildone.core.shell.filters import hides_lines
 from untildone.core.shell.splitting import simple_commands
 from untildone.core.shell.wrappers import unwrapped, without_wrappers

@@ -14,8 +14,8 @@ from fastapi import FastAPI
 
 from untildone.faces import web
 from untildone.faces.api.app import create_app
-from untildone.faces.api.keys import Keys
-from untildone.faces.api.problem_form import Code
+from untildone.faces.api.middleware.keys import Keys
+from untildone.faces.api.schemas.problem_form import Code
 from untildone.faces.web.translations.problems import CODES
 from untildone.operations.driving.service import Service
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.support.checkouts import check_out
 
-from untildone.workspace.rooms import copy
+from untildone.workspace.rooms.contents import copy
 from untildone.workspace.shadow import NoSnapshot, Reading, Shadow
 
 TEST, WEAK = "def test(): assert add(2, 3) == 5\n", "def test(): assert add(2, 3) ==-1\n"

@@ -6,12 +6,13 @@ import re
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 
-from untildone.core.judging import makefiles, meaning, rust, scripts, shared
-from untildone.core.judging.classify import Classifier, Judging, is_cache, language_of
-from untildone.core.judging.scripts import CheckFiles, Place
-from untildone.core.judging.shared import Part
+from untildone.core.judging.checks import makefiles, scripts
+from untildone.core.judging.checks.scripts import CheckFiles, Place
+from untildone.core.judging.kinds.classify import Classifier, Judging, is_cache, language_of
 from untildone.core.judging.tables import Kind, Language
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write, ancestors, in_order, parent, resolved
+from untildone.core.judging.versions import meaning, rust, shared
+from untildone.core.judging.versions.shared import Part
 from untildone.core.values.value import dataclass
 
 MOST_FETCHED = 2000

@@ -11,15 +11,15 @@ COVERING = frozenset({Access.HIDDEN, Access.READ, Access.READ_IF_THERE})
 
 
 def of(box: Box | None) -> Mapping[str, tuple[int, int]]:
-    """The covered files of a box, with what tells each from one that replaces it."""
+    """The covered files of a box, each with its identity."""
     mounts = box.mounts if box is not None else ()
-    return now(
+    return identities(
         each.path for each in mounts if each.access in COVERING and not each.source and os.path.isfile(each.path)
     )
 
 
-def now(paths: Iterable[str]) -> Mapping[str, tuple[int, int]]:
-    """What tells each of these files from one that replaces it."""
+def identities(paths: Iterable[str]) -> Mapping[str, tuple[int, int]]:
+    """The identity of each of these files: its device and inode. A file that replaces it has another one."""
     return {path: _identity(path) for path in paths}
 
 

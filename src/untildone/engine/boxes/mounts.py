@@ -15,14 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from untildone.core.judging.commands import programs_by_path
+from untildone.core.judging.checks.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
 from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
 from untildone.workspace import git_links
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 PRIVATE = ("/tmp", "/var/tmp")
 """Folders of which a box has its own, on disk."""

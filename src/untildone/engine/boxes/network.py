@@ -22,7 +22,7 @@ from untildone.system import disk
 from untildone.system.box import scoping
 from untildone.system.box.proxy import Proxy, interpreter
 from untildone.system.box.sandbox import Access, Box, Mount, Network
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 LARGEST = 1 << 20
 """Bytes of a settings file that are read."""

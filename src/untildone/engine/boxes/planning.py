@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from untildone import agents, modes
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, LoopSettings
 from untildone.core.plugins.agent import Needs
@@ -20,7 +20,7 @@ from untildone.settings import guidance
 from untildone.store import layout, places
 from untildone.system import running, state_folder
 from untildone.workspace.git import root_of
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 
 
 def plan_for(

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from untildone import agents
 from untildone.core.errors import UsageError
-from untildone.core.judging.classify import has_test_name, is_cache, is_test_source
+from untildone.core.judging.kinds.classify import has_test_name, is_cache, is_test_source
 from untildone.core.loop import Loop
 from untildone.core.model import AcceptanceTests, AgentChoice
 from untildone.core.protection.sandbox import Sandbox
@@ -30,8 +30,8 @@ from untildone.system import disk, state_folder
 from untildone.system.box import sandbox
 from untildone.workspace.git import GitFailed
 from untildone.workspace.look import Workspace
-from untildone.workspace.rooms import copy
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.contents import copy
+from untildone.workspace.rooms.toolchain.caches import is_below
 from untildone.workspace.shadow import PLAIN, Content, NoSnapshot, Shadow
 
 NAME = "author"

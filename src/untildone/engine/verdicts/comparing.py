@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from untildone.core.judging import tampering
-from untildone.core.judging.commands import files_by_path, in_tree
+from untildone.core.judging.checks.commands import files_by_path, in_tree
+from untildone.core.judging.signs import tampering
+from untildone.core.judging.signs.tampering import Outside
 from untildone.core.judging.survey import Rules, Survey, survey
-from untildone.core.judging.tampering import Outside
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind, TestsRule
 from untildone.core.values.value import dataclass
 from untildone.workspace import approvals
-from untildone.workspace.rooms import named_scripts
+from untildone.workspace.rooms.toolchain import named_scripts
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 
@@ -65,7 +65,7 @@ MOST_PRODUCT = 20
 
 def product(comparison: Compared) -> tuple[str, ...]:
     """Sources of the product, in languages whose tests are counted, that differ from the start: no judge files."""
-    from untildone.core.judging.counting import is_counted_source
+    from untildone.core.judging.project_tests.counting import is_counted_source
 
     found = comparison.survey
     judged = {file.path for file in (*found.changed, *found.added, *found.approved)}

@@ -15,9 +15,9 @@ from functools import cached_property, partial
 from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.answers import unreachable
 from untildone.core.errors import UntilDoneError
-from untildone.core.judging import tampering
-from untildone.core.judging.classify import is_test_source, looks_like_judge
-from untildone.core.judging.nothing_ran import nothing_ran
+from untildone.core.judging.checks.nothing_ran import nothing_ran
+from untildone.core.judging.kinds.classify import is_test_source, looks_like_judge
+from untildone.core.judging.signs import tampering
 from untildone.core.judging.trees import Edit, Remove, Restore, Write
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, RoomKind, TestsRule
@@ -199,7 +199,7 @@ class Judge:
             or self._approved.intersection(passes.product)
         ):
             return []
-        from untildone.core.judging import hidden_tests
+        from untildone.core.judging.project_tests import hidden_tests
         from untildone.gates.check import ignored, why_failed
 
         before, folder = self._comparison(tuple(need.command for need in needs)).before, self._below

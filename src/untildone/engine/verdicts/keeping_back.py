@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 
-from untildone.core.judging import keeping_back
+from untildone.core.judging.project_tests import keeping_back
 from untildone.core.loop import Loop
 from untildone.core.receipts.proving import HELD_OUT
 from untildone.core.values.value import replace

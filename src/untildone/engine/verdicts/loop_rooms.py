@@ -9,8 +9,8 @@ from pathlib import Path
 
 from untildone.core.errors import StoreError, UntilDoneError
 from untildone.core.events import WorkspaceSeen
-from untildone.core.judging.commands import files_by_path, loads_libraries, programs_by_path
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.checks.commands import files_by_path, loads_libraries, programs_by_path
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.loop import Loop
 from untildone.core.model import RoomKind
 from untildone.core.receipts.proving import HELD_OUT
@@ -21,7 +21,7 @@ from untildone.system.box.sandbox import Mount, Network
 from untildone.workspace import programs
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused, Rooms
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.toolchain.caches import is_below
 from untildone.workspace.shadow import NoSnapshot, Shadow
 
 

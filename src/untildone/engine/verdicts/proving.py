@@ -19,7 +19,7 @@ from pathlib import Path
 
 from untildone.core.actions import RunCommand, RunTrials
 from untildone.core.errors import UsageError
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.judging.survey import Survey
 from untildone.core.judging.trees import Tree
 from untildone.core.loop import Loop

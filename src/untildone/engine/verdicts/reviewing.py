@@ -26,8 +26,8 @@ from untildone.system import state_folder
 from untildone.system.box.sandbox import Box
 from untildone.workspace.git import GitFailed, git
 from untildone.workspace.look import Workspace
-from untildone.workspace.rooms import copy
-from untildone.workspace.rooms.caches import is_below
+from untildone.workspace.rooms.contents import copy
+from untildone.workspace.rooms.toolchain.caches import is_below
 from untildone.workspace.shadow import Change, NoSnapshot, Shadow
 
 MOST_PATCHED = 2_000

@@ -22,7 +22,7 @@ from untildone.gates.check import GATE
 from untildone.system.box.sandbox import Network, in_network
 from untildone.workspace import rooms
 from untildone.workspace.look import Workspace
-from untildone.workspace.rooms import copy
+from untildone.workspace.rooms.contents import copy
 from untildone.workspace.shadow import NoSnapshot
 
 

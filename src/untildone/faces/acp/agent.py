@@ -43,8 +43,9 @@ from untildone.faces.acp import questions
 from untildone.faces.acp.live import LiveUpdates
 from untildone.faces.acp.questions import Approve, Extend, Question, Say
 from untildone.faces.acp.updates import Updates
-from untildone.operations import editor_sessions, output
-from untildone.operations.editor_sessions import EditorSession
+from untildone.operations import output
+from untildone.operations.sessions import editor_sessions
+from untildone.operations.sessions.editor_sessions import EditorSession
 
 R = TypeVar("R")
 LOOK_EVERY = 0.1

@@ -25,8 +25,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult, Role, SubtaskStatus
 from untildone.core.plugins.agent_io import AgentEvent, Said, Thought, ToolEnded, ToolStarted
 from untildone.core.receipts import proof
-from untildone.faces.text import loop_lines
-from untildone.faces.text.loop_lines import Kind
+from untildone.faces.text import gate_lines, loop_lines, turn_lines
+from untildone.faces.text.line import Kind
 
 Update = helpers.SessionUpdate
 _TOOL = "tool of the agent: "
@@ -82,7 +82,7 @@ class Updates:
                     yield helpers.update_agent_message_text(f"{answer.text.strip()}\n\n")
             case TurnInterrupted(role=role):
                 yield from self._end_tools()
-                yield from self._end(f"{role}", loop_lines.WHY_INTERRUPTED[event.reason], failed=True)
+                yield from self._end(f"{role}", turn_lines.WHY_INTERRUPTED[event.reason], failed=True)
             case GateStarted(command=command):
                 yield self._begin(command, f"{loop.loop_id}-{entry.seq}", command, "execute")
             case GatesRan(results=results):
@@ -148,7 +148,7 @@ class Updates:
         what = result.command or result.gate.replace("_", " ")
         if what not in self._running:
             yield self._begin(what, call, what, "execute")
-        text = "\n".join(line.text for line in loop_lines.of_gate(result))
+        text = "\n".join(line.text for line in gate_lines.of_gate(result))
         yield from self._end(what, text, failed=not result.passed)
 
 

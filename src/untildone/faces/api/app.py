@@ -11,13 +11,21 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.responses import PlainTextResponse, Response
 
-from untildone.faces.api import (
+from untildone.faces.api import login
+from untildone.faces.api.event_streams import EventStreams
+from untildone.faces.api.feed import LoopFeed
+from untildone.faces.api.middleware.defects import DefectsBecomeAnswers
+from untildone.faces.api.middleware.described import DescribedRequests
+from untildone.faces.api.middleware.idempotency import HEADER, IdempotentRequests, takes_key
+from untildone.faces.api.middleware.keys import Keys
+from untildone.faces.api.middleware.rights import MCP
+from untildone.faces.api.middleware.security import RequestStats, SecurityMiddleware
+from untildone.faces.api.routes import (
     access,
     again,
     all_loops,
     choices,
     groups,
-    login,
     loops,
     outputs,
     records,
@@ -28,20 +36,12 @@ from untildone.faces.api import (
     status,
     tasks,
 )
-from untildone.faces.api.defects import DefectsBecomeAnswers
-from untildone.faces.api.described import DescribedRequests
-from untildone.faces.api.event_streams import EventStreams
-from untildone.faces.api.feed import LoopFeed
-from untildone.faces.api.idempotency import HEADER, IdempotentRequests, takes_key
-from untildone.faces.api.keys import Keys
-from untildone.faces.api.models import Problem
-from untildone.faces.api.problem_form import Code, problem
-from untildone.faces.api.problems import explain_errors
-from untildone.faces.api.rights import MCP
-from untildone.faces.api.security import RequestStats, SecurityMiddleware
-from untildone.faces.api.typed import entry_schemas
+from untildone.faces.api.schemas.models import Problem
+from untildone.faces.api.schemas.problem_form import Code, problem
+from untildone.faces.api.schemas.problems import explain_errors
+from untildone.faces.api.schemas.typed import entry_schemas
 from untildone.operations.driving.service import Service
-from untildone.operations.repeated import RepeatedRequests
+from untildone.operations.serving.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
 from untildone.operations.showing.money import Purse
 from untildone.operations.showing.outputs import Outputs

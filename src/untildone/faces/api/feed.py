@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from untildone.core.errors import UntilDoneError
-from untildone.faces.api.lines import line_of
+from untildone.faces.api.schemas.lines import line_of
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row
 

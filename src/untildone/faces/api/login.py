@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from untildone.faces.api.common import WithKeys
-from untildone.faces.api.keys import Keys, TooManyTries
-from untildone.faces.api.security import login_target
+from untildone.faces.api.middleware.keys import Keys, TooManyTries
+from untildone.faces.api.middleware.security import login_target
+from untildone.faces.api.routes.common import WithKeys
 from untildone.operations.access import sessions
 from untildone.operations.access.scopes import Caller
 from untildone.operations.access.sessions import NewSession

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
-from untildone.faces.api.security import BUCKETS, RequestStats
+from untildone.faces.api.middleware.security import BUCKETS, RequestStats
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row
 

@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from untildone.core.errors import UsageError
-from untildone.faces.api.problem_form import MEDIA_TYPE, Code, problem_fields
-from untildone.faces.api.security import escaped
+from untildone.faces.api.middleware.security import escaped
+from untildone.faces.api.schemas.problem_form import MEDIA_TYPE, Code, problem_fields
 
 HEADERS_WITHIN = 10.0
 """Seconds in which a client must send its request."""

@@ -12,7 +12,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters, streams
-from untildone.faces.cli.commands import watch
+from untildone.faces.cli.commands.records import watch
 from untildone.faces.cli.driver import Show, create_loop
 from untildone.faces.cli.signals import ctrl_c_afterwards
 from untildone.faces.cli.views import loop_end

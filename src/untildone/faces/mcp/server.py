@@ -11,7 +11,8 @@ from untildone.faces.mcp.loops import Loops, LoopsOfFolder
 from untildone.faces.mcp.own_loops import server as own_loops_server
 from untildone.faces.mcp.tasks import LoopTasks
 from untildone.faces.mcp.tools import Guard, Tools, allow, with_sentences
-from untildone.operations import own_loops, standard_input
+from untildone.operations import own_loops
+from untildone.operations.serving import standard_input
 
 INSTRUCTIONS = """\
 untildone keeps a coding agent at work on a task until its checks pass, within a budget, in the background.

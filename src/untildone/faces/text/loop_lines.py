@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from typing import assert_never
 
 from untildone.core import budget as budgets
-from untildone.core import limits
-from untildone.core.answers import rounds
 from untildone.core.events import (
     AcceptanceRan,
     AnswerRead,
@@ -58,15 +54,13 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
-from untildone.core.kinds import Interruption, Source
+from untildone.core.kinds import Source
 from untildone.core.limits import duration
 from untildone.core.loop import Loop
 from untildone.core.model import (
     BeforeWork,
-    FailureKind,
     GateResult,
     Outcome,
-    Role,
     Subtask,
     SubtaskChange,
     SubtaskStatus,
@@ -82,41 +76,11 @@ from untildone.core.plugins.agent_io import (
     ToolStarted,
     Used,
 )
-from untildone.core.receipts.proving import PROOFS
-from untildone.core.values.value import dataclass
+from untildone.faces.text import turn_lines
+from untildone.faces.text.gate_lines import of_gate
+from untildone.faces.text.line import Kind, Line, clock
 from untildone.faces.text.plain import harmless, one_line
 from untildone.operations import output
-
-SHOWN_TAIL = 5
-LONGEST_REASON = 1000
-"""Characters. The way out is at its end."""
-
-
-class Kind(StrEnum):
-    """The kind of a line, which decides its colour."""
-
-    HEADER = "header"
-    SAID = "said"
-    DONE = "done"
-    QUIET = "quiet"
-    GOOD = "good"
-    BAD = "bad"
-    WARNING = "warning"
-    PLAIN = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of text, and its kind."""
-
-    text: str
-    kind: Kind = Kind.PLAIN
-
-
-def clock(at: float, now: float | None = None) -> str:
-    """The time of day; with the date, if it is another day than `now`."""
-    then, today = time.localtime(at), time.localtime(now)
-    return time.strftime("%H:%M:%S" if then[:3] == today[:3] else "%Y-%m-%d %H:%M:%S", then)
 
 
 def of_speech(text: str) -> tuple[Line, ...]:
@@ -142,47 +106,6 @@ def of_agent(event: AgentEvent) -> Line | None:
             return None
         case _:
             assert_never(event)
-
-
-def of_gate_start(command: str) -> Line:
-    """A gate that starts to run."""
-    return Line(f"gate: {one_line(command)} …", Kind.QUIET)
-
-
-TRIALS_SHOWN = 10
-"""Of many trials, so many are shown as lines."""
-
-
-def is_shown_trial(number: int, total: int) -> bool:
-    """Whether a trial is shown where each takes a line: every one of few, every tenth part of many."""
-    return total <= TRIALS_SHOWN or number * TRIALS_SHOWN // total != (number - 1) * TRIALS_SHOWN // total
-
-
-def of_trial(proof: str, number: int, total: int, about: str) -> Line:
-    """A trial of a proof that starts to run."""
-    return Line(f"  {proof.replace('_', ' ')} {number} of {total}: {one_line(about)}", Kind.QUIET)
-
-
-def of_gate(result: GateResult) -> tuple[Line, ...]:
-    """The result of a gate; if it failed, with the end of its output and notes about the room."""
-    name = one_line(result.command or result.gate.replace("_", " "))
-    took = f" ({duration(result.seconds)})" if result.seconds >= 1 else ""
-    if nothing := proves_nothing(result):
-        return (Line(f"gate: {name}: {nothing}{took}", Kind.QUIET),)
-    if result.passed:
-        return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
-    tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
-    shown = tuple(Line(f"  | {one_line(line)}", Kind.QUIET) for line in tail)
-    notes = tuple(Line(f"  {one_line(note, LONGEST_REASON)}", Kind.WARNING) for note in result.notes)
-    reason = one_line(result.reason or "no reason given", LONGEST_REASON)
-    return (Line(f"gate: {name}: failed: {reason}{took}", Kind.BAD), *shown, *notes)
-
-
-def proves_nothing(result: GateResult) -> str:
-    """What a proof that did not apply says, with its reason. Empty for other results: gates that are no proofs just hold."""
-    if not result.passed or result.proves or result.gate not in PROOFS:
-        return ""
-    return one_line(": ".join(("proves nothing", *result.notes[:1])), LONGEST_REASON)
 
 
 def of_waiting(until: float, reason: str, now: float) -> Line:
@@ -212,9 +135,9 @@ def _of_event(entry: Entry, loop: Loop, *, live: bool) -> tuple[Line, ...]:
         case MessageSent() | BudgetChanged() | BudgetWarned():
             return _message_or_budget(entry.event)
         case TurnStarted():
-            return _started(entry.event, loop)
+            return turn_lines.of_start(entry.event, loop)
         case TurnEnded() | TurnInterrupted() | TurnRetried() | LimitReached():
-            return _ended(entry.event, entry.at)
+            return turn_lines.of_end(entry.event, entry.at)
         case AnswerRead(claimed=claimed, note=note):
             claim = (Line("The agent says that it is done."),) if claimed and not loop.settings.once else ()
             noted = tuple(Line(one_line(line), Kind.QUIET) for line in note.split("\n") if line.strip())
@@ -433,84 +356,6 @@ def _message_or_budget(event: MessageSent | BudgetChanged | BudgetWarned) -> tup
             return (Line(f"budget: {limit.row.label.lower()} {change}"),)
         case BudgetWarned(limit=limit, used=used, allowed=allowed):
             return (Line(f"warning: {budgets.Gauge(limit, used, allowed).sentence()}", Kind.WARNING),)
-
-
-def _started(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
-    who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
-    mode = output.mode(loop.settings.mode)
-    leader = mode.leader
-    most = loop.budget.iterations
-    left = None if most is None else max(0, most - event.iteration)
-    if leader is not Role.WORKER and event.role is leader and event.attempt == 1:
-        return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
-    if leader is not Role.WORKER or event.role is not Role.WORKER:
-        return (who, *(Line(one_line(note), Kind.WARNING) for note in event.notes))
-    if event.attempt > 1:
-        return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
-    return (Line(rounds.header(event.iteration, left, mode.heading(loop, event.label)), Kind.HEADER),)
-
-
-def _ended(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: float) -> tuple[Line, ...]:
-    match event:
-        case TurnEnded(answer=answer) if answer.failure is not None and answer.failure.kind is FailureKind.LIMIT:
-            return ()
-        case TurnEnded(answer=answer) if answer.failure is not None:
-            kind = answer.failure.kind.value.replace("_", " ")
-            return (
-                Line(f"{_turn(event)} failed ({kind}): {one_line(answer.failure.message)}", Kind.BAD),
-                *_noted(event),
-            )
-        case TurnEnded():
-            return (Line(_summary(event), Kind.QUIET), *_denials(event), *_noted(event), *_written(event))
-        case TurnInterrupted(reason=reason):
-            return (Line(f"{_turn(event)} was interrupted: {WHY_INTERRUPTED[reason]}", Kind.WARNING),)
-        case TurnRetried(not_before=not_before, fresh_session=fresh):
-            how = " in a new session" if fresh else ""
-            after = f" in {duration(not_before - at)}" if not_before - at >= 1 else ""
-            return (Line(f"{_turn(event)} is tried again{how}{after}", Kind.WARNING),)
-        case LimitReached(profile=profile, until=until, message=message):
-            return (Line(f"limit of {profile} until {clock(until, at)}: {one_line(message)}", Kind.WARNING),)
-
-
-WHY_INTERRUPTED = {
-    Interruption.CONTROL: "a person or a signal ended it",
-    Interruption.PERSON: "a person wants to speak",
-    Interruption.TIMEOUT: "it took longer than a round may take",
-    Interruption.BUDGET: "the budget of the loop is used up",
-    Interruption.CRASH: "the runner died",
-    Interruption.NO_PROGRAM: "the agent program could not be started",
-}
-
-
-def _turn(event: TurnEnded | TurnInterrupted | TurnRetried) -> str:
-    return f"Round {event.iteration}" if event.role is Role.WORKER else f"The {event.role.value}"
-
-
-def _written(event: TurnEnded) -> tuple[Line, ...]:
-    """The acceptance tests that the author wrote."""
-    if event.tests is None:
-        return ()
-    return (
-        Line(one_line(event.tests.sentence)),
-        *(Line(f"  ! {one_line(note)}", Kind.WARNING) for note in event.tests.notes),
-    )
-
-
-def _noted(event: TurnEnded) -> tuple[Line, ...]:
-    return (Line(f"  ! {one_line(event.note)}", Kind.WARNING),) if event.note else ()
-
-
-def _summary(event: TurnEnded) -> str:
-    usage, changes = event.answer.usage, event.changes
-    parts = [duration(event.seconds), *limits.shown(usage)]
-    if changes is not None and changes.files:
-        files = "1 file" if changes.files == 1 else f"{changes.files} files"
-        parts.append(f"{files} changed (+{changes.insertions} −{changes.deletions})")
-    return f"{_turn(event)}: {', '.join(parts)}"
-
-
-def _denials(event: TurnEnded) -> tuple[Line, ...]:
-    return tuple(Line(f"  denied: {one_line(denial)}", Kind.WARNING) for denial in event.answer.denials[:SHOWN_TAIL])
 
 
 def _rested(event: Rested, loop: Loop) -> Line:

@@ -26,7 +26,7 @@ from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Next, Seen, Stepper
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest, done
@@ -54,7 +54,9 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
     reply: Reply | None = None
     news: list[bool] = []
     try:
-        with leased(store, note.loop_id, Host.HOOK, on_entry=lambda entry, _: news.append(_is_news(entry))) as stepper:
+        with leased(
+            store, note.loop_id, Host.HOOK, parts=HostParts(on_entry=lambda entry, _: news.append(_is_news(entry)))
+        ) as stepper:
             stop = Stop(event, note, deadline, store, stepper)
             reply = stop.answer()
             presence.register(note.root, stepper.loop, note.holder)

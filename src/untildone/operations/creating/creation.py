@@ -14,7 +14,7 @@ from untildone import modes
 from untildone.core.answers import rounds
 from untildone.core.errors import UsageError
 from untildone.core.events import LoopCreated, StartRequested
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.kinds import Host
 from untildone.core.loop import Loop
 from untildone.core.model import Budget, LoopSettings, Role, TestsRule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from untildone.core.errors import UsageError
-from untildone.core.judging.keeping_back import share_of
+from untildone.core.judging.project_tests.keeping_back import share_of
 from untildone.core.model import LoopSettings, RoomKind
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.receipts import proving

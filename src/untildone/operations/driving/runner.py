@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from untildone.core.kinds import Host
 from untildone.core.notices import NoticeKind
 from untildone.core.prices import PUBLISHED
-from untildone.engine import turns
+from untildone.engine.agent import turns
 from untildone.engine.engine import Engine
 from untildone.engine.notices.notify import NotifySettings, check_packages
 from untildone.engine.notices.telling import OutboxNotifier

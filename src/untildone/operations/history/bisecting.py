@@ -125,7 +125,7 @@ class _Runs:
         return all(result.passed for result in self.known[iteration])
 
     def _run(self, tree: str) -> tuple[GateResult, ...]:
-        from untildone.engine import turns
+        from untildone.engine.agent import turns
         from untildone.engine.verdicts import gating, snapshot_checks
         from untildone.workspace.look import Workspace
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from untildone.core.model import RoomKind
 from untildone.system.box.sandbox import Mount, Network
-from untildone.workspace.rooms import named_scripts
+from untildone.workspace.rooms.toolchain import named_scripts
 
 SHELL = "/bin/sh"
 

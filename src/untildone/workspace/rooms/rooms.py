@@ -16,18 +16,21 @@ from untildone.core.values.hints import assert_never
 from untildone.system import locks, state_folder
 from untildone.system.box import sandbox
 from untildone.system.box.sandbox import Mount, Network
-from untildone.workspace.rooms import beside, copy, links, outside, recording, repository, sealed, shared
-from untildone.workspace.rooms.beside import Start
-from untildone.workspace.rooms.comparing import Comparison, Surroundings
-from untildone.workspace.rooms.dependencies import Dependencies
-from untildone.workspace.rooms.libraries import Compared, Libraries
-from untildone.workspace.rooms.library_folders import libraries
-from untildone.workspace.rooms.recording import Around, Earlier
+from untildone.workspace.rooms import sealed
+from untildone.workspace.rooms.contents import copy, links, repository, shared
+from untildone.workspace.rooms.ignored import beside, recording
+from untildone.workspace.rooms.ignored.beside import Start
+from untildone.workspace.rooms.ignored.comparing import Comparison, Surroundings
+from untildone.workspace.rooms.ignored.dependencies import Dependencies
+from untildone.workspace.rooms.ignored.recording import Around, Earlier
 from untildone.workspace.rooms.refusal import RoomRefused, hint_for
 from untildone.workspace.rooms.restored import Restorer
 from untildone.workspace.rooms.room import File, InPlace, Room, Site, Trees
 from untildone.workspace.rooms.sealed import Sealed
-from untildone.workspace.rooms.searching import Search
+from untildone.workspace.rooms.toolchain import outside
+from untildone.workspace.rooms.toolchain.libraries import Compared, Libraries
+from untildone.workspace.rooms.toolchain.library_folders import libraries
+from untildone.workspace.rooms.toolchain.searching import Search
 from untildone.workspace.rooms.watching import Watch
 from untildone.workspace.shadow import NoSnapshot
 

@@ -20,13 +20,16 @@ from untildone.system.box import common_mounts, sandbox, seccomp
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.keeper import without_ours
-from untildone.workspace.rooms import caches, copy, home, recording, repository, stamps
-from untildone.workspace.rooms.beside import Start
-from untildone.workspace.rooms.caches import is_below
-from untildone.workspace.rooms.comparing import Shown, Surroundings
-from untildone.workspace.rooms.libraries import Hidden
+from untildone.workspace.rooms import stamps
+from untildone.workspace.rooms.contents import copy, home, repository
+from untildone.workspace.rooms.ignored import recording
+from untildone.workspace.rooms.ignored.beside import Start
+from untildone.workspace.rooms.ignored.comparing import Shown, Surroundings
 from untildone.workspace.rooms.refusal import RoomRefused, named
 from untildone.workspace.rooms.room import SHELL, Site, Touched
+from untildone.workspace.rooms.toolchain import caches
+from untildone.workspace.rooms.toolchain.caches import is_below
+from untildone.workspace.rooms.toolchain.libraries import Hidden
 from untildone.workspace.rooms.watching import Watch
 
 PRIVATE = ("/tmp", "/var/tmp")

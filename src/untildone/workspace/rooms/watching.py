@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from untildone.core.judging import meaning
+from untildone.core.judging.versions import meaning
 from untildone.workspace.rooms.room import File, Touched, Trees
 
 Stamp = tuple[int, int, int, int]

@@ -34,7 +34,7 @@ from untildone.faces.cli.streams import Output
 from untildone.faces.cli.views import speech
 from untildone.faces.cli.views.plain_view import PlainView
 from untildone.faces.text import loop_lines
-from untildone.faces.text.loop_lines import Kind, Line
+from untildone.faces.text.line import Kind, Line, clock
 from untildone.faces.text.plain import one_line
 from untildone.operations import output
 
@@ -224,7 +224,7 @@ class LiveView(PlainView):
     def _doing(self, loop: Loop) -> list[RenderableType]:
         waiting = self._waiting
         if waiting is not None and waiting.seq == loop.seq and (left := waiting.until - time.time()) > 0:
-            text = f"waiting {duration(left)}, until {loop_lines.clock(waiting.until)}: {one_line(waiting.reason)}"
+            text = f"waiting {duration(left)}, until {clock(waiting.until)}: {one_line(waiting.reason)}"
             return self._rows(f"⏳ {text}", STYLES[Kind.WARNING])
         lines: list[RenderableType] = [
             _one_row(_text(line)) for event in tuple(self._now) if (line := loop_lines.of_agent(event)) is not None

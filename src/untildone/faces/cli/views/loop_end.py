@@ -16,8 +16,9 @@ from untildone.core.model import GateResult, Outcome
 from untildone.core.receipts import proof
 from untildone.core.values.codec import timestamp
 from untildone.faces.cli import parameters
-from untildone.faces.text import loop_lines
-from untildone.faces.text.loop_lines import Kind, Line, settings_changed
+from untildone.faces.text import gate_lines, loop_lines
+from untildone.faces.text.line import Kind, Line
+from untildone.faces.text.loop_lines import settings_changed
 from untildone.faces.text.plain import one_line
 from untildone.operations.creating import suggestions
 from untildone.operations.stores import Store, is_nearest
@@ -77,7 +78,7 @@ def _facts(loop: Loop, store: Store) -> tuple[Line, ...]:
 
 def _gate(result: GateResult) -> str:
     name = one_line(result.command or result.gate.replace("_", " "))
-    if nothing := loop_lines.proves_nothing(result):
+    if nothing := gate_lines.proves_nothing(result):
         return f"○ {name}: {nothing}"
     return f"✓ {name}" if result.passed else f"✗ {name}: {one_line(result.reason)}"
 

@@ -11,7 +11,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Spend
 from untildone.core.receipts import proof
 from untildone.faces.cli.views import loop_end, summaries
-from untildone.faces.text import loop_lines
+from untildone.faces.text import gate_lines, loop_lines
+from untildone.faces.text.line import clock
 from untildone.faces.text.plain import one_line
 from untildone.operations import output
 from untildone.operations.driving import presence
@@ -29,7 +30,7 @@ def lines(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[str
         yield f"{name:<{WIDTH}} {value}"
     if loop.gates:
         yield ""
-        yield from (line.text for result in loop.gates for line in loop_lines.of_gate(result))
+        yield from (line.text for result in loop.gates for line in gate_lines.of_gate(result))
     if loop.tasks:
         yield ""
         yield from (loop_lines.of_subtask(task).text for task in loop.tasks)
@@ -66,10 +67,10 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     yield from _family(loop)
     for profile, limit in loop.limits.items():
         if limit.until > now:
-            yield "waiting", f"limit of {profile} until {loop_lines.clock(limit.until, now)}: {one_line(limit.message)}"
+            yield "waiting", f"limit of {profile} until {clock(limit.until, now)}: {one_line(limit.message)}"
     yield from _changed(loop)
     if driven and loop.gate is not None:
-        yield "gate", f"{one_line(loop.gate.command)} runs since {loop_lines.clock(loop.gate.started_at, now)}"
+        yield "gate", f"{one_line(loop.gate.command)} runs since {clock(loop.gate.started_at, now)}"
     yield from _judging(loop)
     for message in loop.inbox:
         yield "to say", one_line(message)

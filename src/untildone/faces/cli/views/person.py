@@ -13,7 +13,7 @@ from untildone.core.loop import Loop
 from untildone.faces.cli.views import menus
 from untildone.faces.cli.views.key_watch import KeyWatch
 from untildone.faces.cli.views.plain_view import PlainView
-from untildone.faces.text.loop_lines import Kind, Line
+from untildone.faces.text.line import Kind, Line
 from untildone.faces.text.plain import one_line
 
 if TYPE_CHECKING:

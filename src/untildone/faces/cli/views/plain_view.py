@@ -14,8 +14,8 @@ from untildone.core.plugins.agent_io import AgentEvent, Said
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
 from untildone.faces.cli.streams import Output
-from untildone.faces.text import loop_lines
-from untildone.faces.text.loop_lines import Kind, Line
+from untildone.faces.text import gate_lines, loop_lines
+from untildone.faces.text.line import Kind, Line
 from untildone.operations import output
 
 BURST, A_SECOND = 200.0, 20.0
@@ -147,12 +147,12 @@ class PlainView:
             self.line(Line(f"  … {number:,} more lines, not shown", Kind.QUIET))
 
     def gate(self, command: str, result: GateResult | None) -> None:
-        for line in (loop_lines.of_gate_start(command),) if result is None else loop_lines.of_gate(result):
+        for line in (gate_lines.of_gate_start(command),) if result is None else gate_lines.of_gate(result):
             self.line(line)
 
     def trying(self, proof: str, number: int, total: int, about: str) -> None:
-        if loop_lines.is_shown_trial(number, total):
-            self.line(loop_lines.of_trial(proof, number, total, about))
+        if gate_lines.is_shown_trial(number, total):
+            self.line(gate_lines.of_trial(proof, number, total, about))
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         self.line(loop_lines.of_waiting(until, reason, time.time()))

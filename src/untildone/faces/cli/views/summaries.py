@@ -12,7 +12,7 @@ from untildone.core.model import Status
 from untildone.core.receipts import proof
 from untildone.core.values.codec import timestamp
 from untildone.faces.cli.streams import data
-from untildone.faces.text.loop_lines import clock
+from untildone.faces.text.line import clock
 from untildone.operations.reach import Reached
 
 NO_RUNNER = "running (no runner: resume goes on)"

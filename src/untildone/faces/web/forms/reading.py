@@ -11,10 +11,11 @@ from untildone import settings
 from untildone.core.kinds import Host
 from untildone.faces.web.forms.fields import Field, fields
 from untildone.faces.web.forms.widgets import AGENTS, Values, Widget, for_file, for_new, sourced
-from untildone.operations import agents, output
+from untildone.operations import output
 from untildone.operations.creating import duplicating, suggestions
 from untildone.operations.creating.suggestions import Suggestion
 from untildone.operations.driving.service import Service
+from untildone.operations.setup import agents
 from untildone.settings import Settings
 from untildone.settings.loading import validated
 

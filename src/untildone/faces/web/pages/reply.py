@@ -16,7 +16,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import Status
 from untildone.faces.web.render.bidi import marked, plain
 from untildone.faces.web.site import Site, texts_of
-from untildone.operations import replying
+from untildone.operations.access import replying
 
 LONGEST = 100_000
 LoopId = Annotated[str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]

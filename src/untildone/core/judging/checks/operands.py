@@ -1,0 +1,168 @@
+"""Files that the words of a command make judges: what it compares with, plugins, variables from files, and tables of tasks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from untildone.core.judging.checks.commands import Run
+from untildone.core.judging.documents import Key, found, loaded_toml
+from untildone.core.judging.globs import words
+from untildone.core.judging.trees import Tree, resolved
+from untildone.core.values.hints import Any
+
+_COMPARES = words("diff cmp comm colordiff sdiff icdiff difft wdiff vimdiff dwdiff numdiff")
+_PATTERNS = {
+    **dict.fromkeys(words("grep egrep fgrep rg ag"), words("-f --file")),
+    **dict.fromkeys(words("jq yq gojq jaq"), words("-f --from-file")),
+    **dict.fromkeys(words("ajv jsonschema check-jsonschema yajsv"), words("-s -r --schema --schemafile --ref")),
+    **dict.fromkeys(words("xmllint"), words("--schema --relaxng --dtdvalid --schematron")),
+    **dict.fromkeys(words("sha256sum sha1sum md5sum sha512sum shasum b2sum"), words("-c --check")),
+    **dict.fromkeys(words("sed awk gawk mawk"), words("-f --file")),
+}
+"""Programs, and their options that name what they judge by."""
+_TESTS = words("hurl terraform-test newman tavern-ci venom karate k6 artillery dredd schemathesis")
+_SCHEMAS = words("jq yq gojq jaq")
+_REFERENCE = re.compile(
+    r"(?:^|[^a-z])(?:ref|refs|references?|schemas?|answers?|golden\w*|expect\w*|wanted|want|baselines?|oracle|snapshots?|fixtures?|truth|correct"
+    r"|solutions?|approved|verified|testcases?|cases?)(?:[^a-z]|$)"
+)
+
+
+def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
+    """The files of the start that the commands compare something with, and do not write themselves."""
+    written = {resolved(name, run.folder) for run in runs for name in run.writes}
+    compares = any(run.program in ("test", "[", "[[") for run in runs)
+    for run in runs:
+        paths = [path for word in _judging_words(run, compares=compares) if (path := resolved(word, run.folder))]
+        here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
+        yield from _most_likely(here) if run.program in _COMPARES else here
+
+
+def _judging_words(run: Run, *, compares: bool) -> tuple[str, ...]:
+    inputs = tuple(run.reads) if not run.program.endswith("sh") else ()
+    if run.program in _COMPARES or run.program in _TESTS:
+        return (*run.operands, *inputs)
+    if run.program == "cat" and compares and not run.decides:
+        return run.operands
+    values = tuple(_values(run.words, _PATTERNS.get(run.program, frozenset())))
+    named = tuple(word for word in run.operands if run.program in _SCHEMAS and is_reference(word))
+    return (*values, *named, *inputs)
+
+
+def is_reference(path: str) -> bool:
+    """Whether the name of a file or of its folders says that something is compared with it."""
+    return _REFERENCE.search(path.lower()) is not None
+
+
+def _most_likely(paths: list[str]) -> list[str]:
+    """Of two files that are compared and were both there, the one whose name says that it is right; else both."""
+    named = [path for path in paths if is_reference(path)]
+    return named if len(paths) > 1 and named else paths
+
+
+def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
+    for position, word in enumerate(line):
+        name, equals, value = word.partition("=")
+        if name in options:
+            yield value if equals else line[position + 1] if position + 1 < len(line) else ""
+
+
+_ARGUMENTS = re.compile(
+    r"(?:^|\s)@([\w./+-]+)|\bxargs\b[^|;&]*?\s(?:-a\s*|--arg-file[= ])([\w./@+-]+)"
+    r"|\bcat\s+([\w./@+-]+)\s*\|\s*(?:xargs|while|parallel)\b|\bdone\s*<\s*([\w./@+-]+)"
+)
+_CAPTURED = re.compile(r"(?:\$\((?:shell\s+)?(?:cat\s+|<\s*)|\$\(file\s+<\s*|`\s*cat\s+)[\"']?([\w./@+-]+)")
+
+
+def argument_files(command: str, folder: str, *, judges: bool) -> Iterator[str]:
+    """Files from which a command takes words for a program: which tests to run, or with which options. `judges`: whether one of its
+    programs is a judge; a version that a recipe reads for something else is none of its words."""
+    named = [name for groups in _ARGUMENTS.findall(command) for name in groups if name]
+    named += _CAPTURED.findall(command) if judges else []
+    yield from (path for name in named if (path := resolved(name, folder)))
+
+
+def environment_files(run: Run) -> tuple[str, ...]:
+    """Files from which the command takes variables."""
+    options = words("--env-file --env-file-if-exists --dotenv --envfile")
+    named = [*_values(run.words, options), *_values(run.before, options)]
+    if "dotenv" in (*run.before, run.program):
+        named += [*_values(run.before, words("-f --file -e")), *_values(run.words, words("-f --file -e"))]
+        named.append(".env")
+    return tuple(path for name in named if name and (path := resolved(name, run.folder)))
+
+
+def plugins(run: Run) -> tuple[str, ...]:
+    """Modules that pytest loads because the command says so."""
+    inline = [word.partition("=")[2] for word in run.before if word.startswith("PYTEST_PLUGINS=")]
+    added = [word.partition("=")[2].split() for word in run.before if word.startswith("PYTEST_ADDOPTS=")]
+    lines = [run.words, *map(tuple, added)]
+    given = [name for line in lines for name in _values(line, frozenset(("-p",)))]
+    joined = [word[2:] for line in lines for word in line if word.startswith("-p") and len(word) > 2]
+    names = [name for entry in inline for name in entry.split(",")]
+    is_pytest = "pytest" in run.words or run.program in ("pytest", "py.test") or inline or added
+    return tuple(name for name in (*names, *given, *joined) if name and not name.startswith("no:")) if is_pytest else ()
+
+
+def runs_doctests(run: Run) -> bool:
+    """Whether the command runs the examples in documentation."""
+    line = (*run.words, *run.before)
+    return any(word.startswith(("--doctest", "--xdoctest")) or "--doctest-" in word for word in line) or (
+        "-m" in line and "doctest" in line
+    )
+
+
+_TASKS: dict[str, tuple[tuple[str, Key], ...]] = {
+    "pdm": (("pyproject.toml", ("tool", "pdm", "scripts", "*")),),
+    "rye": (("pyproject.toml", ("tool", "rye", "scripts", "*")),),
+    "hatch": (
+        ("pyproject.toml", ("tool", "hatch", "envs", "*", "scripts", "*")),
+        ("hatch.toml", ("envs", "*", "scripts", "*")),
+    ),
+    "pixi": (("pixi.toml", ("tasks", "*")), ("pyproject.toml", ("tool", "pixi", "tasks", "*"))),
+    "pipenv": (("Pipfile", ("scripts", "*")),),
+    "poe": (("pyproject.toml", ("tool", "poe", "tasks", "*")),),
+    "task": (("pyproject.toml", ("tool", "taskipy", "tasks", "*")),),
+    "mise": (("mise.toml", ("tasks", "*")), (".mise.toml", ("tasks", "*"))),
+}
+"""Programs that run tasks, and the tables in which these are defined."""
+
+
+def tasks(run: Run, tree: Tree) -> Iterator[tuple[str, str]]:
+    """The command lines of tasks that a command runs, each with the file that defines it."""
+    line = (*run.before, *run.words)
+    for name in _TASKS.keys() & {word.rpartition("/")[2] for word in line}:
+        for file, pattern in _TASKS[name]:
+            path = f"{run.folder}/{file}" if run.folder else file
+            yield from ((path, command) for command in _commands(tree, path, pattern, line))
+
+
+def _commands(tree: Tree, path: str, pattern: Key, line: Iterable[str]) -> Iterator[str]:
+    try:
+        table = found(loaded_toml(tree.content(path)), (pattern,))
+    except ValueError:
+        return
+    wanted = {word.rpartition(":")[2] for word in line}
+    for key, value in table.items():
+        if key[-1] in wanted:
+            yield from _texts(value)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case dict():
+            for name in ("cmd", "shell", "run", "script", "composite", "sequence", "depends", "depends-on"):
+                yield from _texts(value.get(name))
+        case _:
+            return
+
+
+def wrappers(run: Run) -> frozenset[str]:
+    """The programs that run the program, such as `pdm` in `pdm run test`."""
+    return frozenset(word.rpartition("/")[2] for word in run.before if not word.startswith("-") and "=" not in word)

@@ -1,0 +1,623 @@
+"""What the check commands name and run: scripts, recipes, package scripts, programs. Two or three levels deep, best effort."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from untildone.core.judging import globs
+from untildone.core.judging.checks import makefiles, operands, references
+from untildone.core.judging.checks.commands import Run, runs_of
+from untildone.core.judging.globs import words
+from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
+from untildone.core.judging.trees import Tree, resolved
+from untildone.core.values.value import dataclass, replace
+
+DEEPEST = 4
+MOST_COMMANDS = 500
+PLACEHOLDER = re.compile(r"echo\s.*no test specified.*exit 1", re.DOTALL)
+"""The script `test` that `npm init` writes."""
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+JUSTFILES = ("justfile", ".justfile", "Justfile")
+
+_PYTHONS = re.compile(r"(?:python|pypy)[\d.]*\Z|py\Z")
+_INTERPRETERS = words("node nodejs deno bun tsx ts-node ruby perl php lua Rscript swift")
+_SHELLS = words("sh bash dash zsh ksh ash source .")
+_MAKES = words("make gmake bmake remake")
+_LAUNCHERS = words(
+    "setarch linux32 linux64 prlimit chrt script strace ltrace valgrind gdb rr perf parallel find busybox coproc trap su runuser "
+    "watch entr hyperfine faketime firejail bwrap unshare nsenter chroot numactl systemd-run "
+    "catchsegv tclsh groovy Rscript R julia function"
+)
+"""Programs that run one of the files that they are given, or a command in one of their words."""
+_VALUES = {
+    "sh": words("-o +o -O +O --rcfile --init-file"),
+    "python": words("-W -X --check-hash-based-pycs"),
+    "node": words("-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type"),
+    "ruby": words("-I -r -C -E"),
+    "perl": words("-I"),
+    "php": words("-d -c -z"),
+}
+"""Options of interpreters that take the next word."""
+_BUILD_FILES = {
+    "just": ("-f", "--justfile"),
+    "task": ("-t", "--taskfile"),
+    "ninja": ("-f",),
+    "ant": ("-f", "-file", "-buildfile"),
+    "gradle": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
+    "gradlew": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
+    "mvn": ("-f", "--file", "-s", "--settings"),
+    "mvnw": ("-f", "--file", "-s", "--settings"),
+}
+"""Options that name the file from which a program reads what to run."""
+_PIPED = re.compile(r"\bcat\s+([\w./@+-]+)\s*\|\s*(?:\S*/)?((?:ba|da|z|k)?sh|python[\d.]*|make)\b")
+_SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(\S+)")
+_OWN_FOLDER = re.compile(
+    r"""\$\(\s*dirname\s+(?:--\s+)?"?(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?|\$\((?:readlink -f|realpath) "?[^()]*"?\))"?\s*\)"""
+    r"""|\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}"""
+)
+"""How a shell script writes its own folder."""
+_GONE_TO = re.compile(
+    r"""\$\(\s*cd\s+(?:-P\s+|--\s+)?"?([^"&;()]*)"?\s*(?:>\s*/dev/null\s*)?(?:2>&1\s*)?(?:&&|;)\s*pwd(?:\s+-P)?\s*\)"""
+)
+_MANAGERS = words("npm pnpm yarn bun")
+_OWN_VERBS = words("install ci add remove exec dlx run-script init publish pack link x i update upgrade create audit")
+_EVERYWHERE = words("-r --recursive --workspaces -ws workspaces turbo nx lerna")
+
+_JUDGING_NAME = re.compile(
+    r"(?:^|[^a-z])(?:tests?|testing|checks?|checker|verif\w*|specs?|lint\w*|validat\w*|ci|accept\w*|assert\w*|e2e|smoke\w*"
+    r"|regress\w*|grad(?:e|er|ing)|judge\w*|evaluat\w*|expect\w*|golden\w*|oracle|proof|want(?:ed)?)(?:[^a-z]|$)"
+)
+_JUDGING_CODE = re.compile(
+    r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|node:assert|require\(['\"]assert['\"]\)|\bassert\.\w+\("
+    r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit"
+    r"|['\"`](?:npx |node )?(?:--test|jest|mocha|vitest|ava|jasmine|karma|playwright|cargo test|go test|ctest|rspec|phpunit)"
+    r"(?:['\"` ])"
+    r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
+    r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?test"
+    r"|['\"`](?:prove|rspec|tox|nox|bats)['\"`]",
+    re.MULTILINE,
+)
+_COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
+_TEST_PROGRAM = re.compile(r"\bmain\s*\((?s:.*)\b(?:assert|abort|exit)\s*\(|\bassert\s*\((?s:.*)\bmain\s*\(")
+_GIVES_UP = re.compile(
+    r"sys\.exit\(\s*(?:[1-9]|f?['\"])|\bexit\(\s*[1-9]|raise SystemExit|process\.exit(?:Code)?\b[ =(]*[1-9]"
+    r"|\bexit!? [1-9]|\babort\b|\bdie\b"
+)
+"""Words of a program that ends as failed by its own decision."""
+_COMPARING = re.compile(
+    r"(?:^|[;&|`(!]|\bif|\bthen|\bwhile)\s*(?:(?:diff|cmp|comm)\s|[ef]?grep\s+(?:-\w*[qxc]|--quiet)|(?:test|\[\[?)\s+[^;\n]*\s(?:==?|!=|-eq|-ne)\s)",
+    re.MULTILINE,
+)
+"""Lines of a shell script that compare what was done with what was to be done."""
+_SHELL_SCRIPT = re.compile(r"#!.*\b(?:ba|da|z|k|a)?sh\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that a check names or runs."""
+
+    kind: Kind
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A test runner and the folder in which it runs."""
+
+    language: Language | None
+    """None: what it runs is not known."""
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a command comes from."""
+
+    by: str
+    """The check or the script, in words."""
+    depth: int = 0
+    is_new: bool = True
+    """Whether it was given by the person or written by the agent, not by a script that was there at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFiles:
+    """Everything that the checks name and run."""
+
+    named: dict[str, Named]
+    tools: frozenset[str]
+    """The programs that they run."""
+    places: tuple[Place, ...]
+    package_scripts: frozenset[tuple[str, str]]
+    """Scripts of a `package.json`, as its path and the script's name; the path `*` stands for every `package.json`."""
+    targets: dict[str, frozenset[str]]
+    """Targets of Makefiles, by the path of the Makefile."""
+    missing: frozenset[str]
+    """What the checks need and what was not there at the start: they mean what the agent wrote there."""
+    under_test: frozenset[str]
+    """Programs of the workspace whose exit code decides a check and that look like the product, not like its judge."""
+    built: dict[str, str]
+    """Paths that make takes for the result of a target, each with the Makefile. If one is there, make may do nothing."""
+
+
+def check_files(commands: Iterable[str], start: Tree, claimed: Tree, folder: str = "") -> CheckFiles:
+    """Follow the commands through the scripts as they were at the start; a script that is new is read as claimed."""
+    reader = _Reader(start, claimed)
+    for command in commands:
+        reader.command(command, folder, _Origin(f"the check `{_short(command)}`"))
+    return reader.result()
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 60 else line[:59] + "…"
+
+
+def judging_name(path: str) -> bool:
+    """Whether the name of a file says that it judges: `check.sh`, `run_tests.py`, `expected.txt`."""
+    name = path.rpartition("/")[2]
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return _JUDGING_NAME.search(spaced) is not None
+
+
+class _Reader:
+    """Collects what commands name, level by level."""
+
+    def __init__(self, start: Tree, claimed: Tree) -> None:
+        self._start = start
+        self._claimed = claimed
+        self._named: dict[str, Named] = {}
+        self._tools: set[str] = set()
+        self._places: dict[Place, None] = {}
+        self._package_scripts: set[tuple[str, str]] = set()
+        self._targets: dict[str, set[str]] = {}
+        self._missing: set[str] = set()
+        self._under_test: set[str] = set()
+        self._built: dict[str, str] = {}
+        self._compiled: dict[str, tuple[str, ...]] = {}
+        """The sources with a test program, by the program that is compiled from them."""
+        self._done: set[tuple[str, str]] = set()
+
+    def result(self) -> CheckFiles:
+        return CheckFiles(
+            self._named,
+            frozenset(self._tools),
+            tuple(self._places),
+            frozenset(self._package_scripts),
+            {path: frozenset(targets) for path, targets in self._targets.items()},
+            frozenset(self._missing),
+            frozenset(self._under_test - set(self._named)),
+            self._built,
+        )
+
+    def command(self, command: str, folder: str, origin: _Origin) -> None:
+        if origin.depth > DEEPEST or (command, folder) in self._done or len(self._done) >= MOST_COMMANDS:
+            return
+        self._done.add((command, folder))
+        runs = runs_of(command, folder)
+        for path in operands.compared_with(runs, self._start):
+            self._name(path, Kind.TEST, f"{origin.by} compares with it", origin)
+        judges = any(run.program in CHECKERS or CHECKERS.intersection(run.words[1:3]) for run in runs)
+        for path in operands.argument_files(command, folder, judges=judges):
+            if self._exists(path):
+                self._name(path, Kind.SETTINGS, f"{origin.by} takes arguments from it", origin)
+        for name, program in _PIPED.findall(command):
+            self._run(Run((program, "-f", name) if program == "make" else (program, name), folder), origin)
+        for run in runs:
+            self._run(run, origin)
+            self._around(run, origin)
+
+    def _around(self, run: Run, origin: _Origin) -> None:
+        """What the words around a program name: tasks, plugins, files with variables; and what a compiler makes."""
+        output = resolved(_option(run, "-o"), run.folder) if _COMPILERS.match(run.program) else None
+        if output:
+            words = [word for operand in run.operands for word in (operand, *sources_of(operand))]
+            sources = [path for word in words if (path := resolved(word, run.folder)) in self._start.files]
+            self._compiled[output] = tuple(path for path in sources if path and _TEST_PROGRAM.search(self._view(path)))
+        for path, command in operands.tasks(run, self._start):
+            self._follow([command], run.folder, path, origin)
+        for path in operands.environment_files(run):
+            if self._exists(path):
+                self._name(path, Kind.SETTINGS, f"{origin.by} takes variables from it", origin)
+        for module in operands.plugins(run):
+            for path in references.module_files(module, (run.folder, "", "src", "tests"), self._start):
+                self._name(path, Kind.SETTINGS, f"{origin.by} makes pytest load it", origin)
+
+    def _follow(self, commands: Iterable[str], folder: str, script: str, origin: _Origin) -> None:
+        """Read the commands of a script. If no test runner is among them, it is not known what the script runs."""
+        known = len(self._places)
+        is_new = script not in self._start.files or script in self._missing
+        for command in commands:
+            self.command(command, folder, _Origin(f"`{script}`", origin.depth + 1, is_new))
+        if len(self._places) == known:
+            self._places.setdefault(Place(None, folder), None)
+
+    def _run(self, run: Run, origin: _Origin) -> None:
+        program = run.program
+        self._note_tool(run)
+        if program in _SHELLS:
+            self._program(_script_of(run), run, origin)
+        elif _PYTHONS.match(program):
+            self._python(run, origin)
+        elif program in _INTERPRETERS and not self._is_package_manager(run):
+            self._program(_script_of(run), run, origin)
+        elif program in _MAKES:
+            self._make(run, origin)
+        elif program in _MANAGERS or program in ("run-s", "run-p", "npm-run-all", "turbo", "nx", "lerna"):
+            self._package_manager(run, origin)
+        elif program == "just":
+            self._just(run, origin)
+        elif program in ("tox", "nox"):
+            self._tox(run, origin)
+        else:
+            self._other(run, origin)
+        for path in _build_files(run):
+            if self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes {program} read it", origin)
+        self._arguments(run, origin)
+
+    def _other(self, run: Run, origin: _Origin) -> None:
+        """A program of which nothing is known but its name or path."""
+        if run.program in _LAUNCHERS:
+            files = tuple(" ".join(word for word in run.words[1:] if "$(" not in word).split())
+        elif "/" in run.words[0]:
+            files = run.words[:1]
+        else:
+            files = tuple(f"{folder}/{run.words[0]}" for folder in _search_folders(run))
+        for file in files:
+            self._program(file, run, origin)
+
+    def _note_tool(self, run: Run) -> None:
+        tools = {run.program, run.program.removesuffix(".cmd"), *operands.wrappers(run)}
+        if operands.runs_doctests(run):
+            tools.add("doctest")
+        if _PYTHONS.match(run.program) and "-m" in run.words[:-1]:
+            tools.add(run.words[run.words.index("-m") + 1].partition(".")[0])
+        if (
+            run.program in ("cargo", "go", "deno", "bun", "rails", "npx", "docker", "podman", "nix")
+            and len(run.words) > 1
+        ):
+            tools.add(run.words[1])
+        if _PYTHONS.match(run.program) and "test" in run.words[2:]:
+            tools |= {name for word in run.words[1:] if (name := word.rpartition("/")[2]) in ("manage.py", "setup.py")}
+        if run.program in ("node", "nodejs") and "--test" in run.words:
+            tools.add("node-test")
+        self._tools |= tools
+        languages = {RUNNERS[tool] for tool in tools if tool in RUNNERS}
+        for language in languages:
+            self._places[Place(language, _folder_of(run))] = None
+
+    def _view(self, path: str) -> str:
+        return self._start.text(path) if path in self._start.files else self._claimed.text(path)
+
+    def _exists(self, path: str) -> bool:
+        return path in self._start.files or path in self._claimed.files
+
+    def _name(self, path: str, kind: Kind, why: str, origin: _Origin) -> None:
+        """A file that a script of the start names and that was not there then was not needed: it may be optional."""
+        self._named.setdefault(path, Named(kind, why))
+        if path not in self._start.files and origin.is_new:
+            self._missing.add(path)
+
+    def _program(self, word: str, run: Run, origin: _Origin) -> None:
+        """A file that is run: a judge, if it looks like one and its exit code decides; else the product under test."""
+        path = resolved(word, run.folder) if word else None
+        for source in self._compiled.get(path or "", ()) if run.decides else ():
+            self._name(source, Kind.TEST, f"{origin.by} compiles it to the test program `{word}`", origin)
+        for found in self._meant(path) if path else ():
+            self._started(found, run, origin)
+
+    def _meant(self, path: str) -> list[str]:
+        """The files that a word means: that of its name, what a folder runs, or all that a pattern fits."""
+        if re.search(r"[*?\[]", path):
+            return self._matching([path], "")
+        ends = ("", "/__main__.py", "/index.js", ".js")
+        return [found for end in ends if self._exists(found := f"{path}{end}")][:1]
+
+    def _started(self, path: str, run: Run, origin: _Origin) -> None:
+        text = self._view(path)
+        if not run.decides:
+            # What it prints is judged by another program, unless it runs the tests.
+            if not (_is_shell(path, text, run) and self._programs_in(text) & RUNNERS.keys()):
+                return
+        elif not self._judges(path, text, run):
+            self._under_test.add(path)
+            return
+        self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
+        self._interpreter(path, text, run, origin)
+        self._beside_runner(path, origin)
+        self._follow(_commands_of(path, text, run) if _is_shell(path, text, run) else (), run.folder, path, origin)
+
+    def _interpreter(self, path: str, text: str, run: Run, origin: _Origin) -> None:
+        """What runs a script of the tree is a judge as the script is."""
+        named = _SHEBANG.match(text)
+        program = resolved(named[1], run.folder) if named and "/" in named[1] else None
+        if program and self._exists(program) and program != path:
+            self._name(program, Kind.SCRIPT, f"it runs `{path}`", origin)
+
+    def _beside_runner(self, path: str, origin: _Origin) -> None:
+        """Name all files of a test runner that lies in the tree, as in `tools/bats/bin/bats`."""
+        folder, _, name = path.rpartition("/")
+        above = folder.removesuffix("bin").rstrip("/")
+        if name in RUNNERS and folder.endswith("/bin"):
+            for file in self._start.below(above):
+                self._name(file, Kind.SCRIPT, f"it is a part of the `{name}` that {origin.by} runs", origin)
+
+    def _programs_in(self, text: str) -> set[str]:
+        """The programs and Python modules that a shell script runs."""
+        runs = [run for line in _lines(text) for run in runs_of(line)]
+        modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
+        return {run.program for run in runs} | modules
+
+    def _judges(self, path: str, text: str, run: Run) -> bool:
+        is_read = run.program in ("source", ".")
+        if is_read or judging_name(path) or path in self._named or path.rpartition("/")[2] in RUNNERS:
+            return True
+        if not _is_shell(path, text, run):
+            return _JUDGING_CODE.search(text) is not None or (_is_beside(path) and _GIVES_UP.search(text) is not None)
+        if _COMPARING.search(text):
+            return True
+        return bool(self._programs_in(text) & CHECKERS)
+
+    def _python(self, run: Run, origin: _Origin) -> None:
+        words = run.words
+        position = next((place for place, word in enumerate(words[:-1]) if re.fullmatch(r"-[a-zA-Z]*m", word)), 0)
+        if position:
+            folders = (run.folder, *_search_folders(run, "PYTHONPATH"))
+            for path in (path for folder in folders for path in _module_files(words[position + 1], folder)):
+                judges = path in self._start.files and (judging_name(path) or _JUDGING_CODE.search(self._view(path)))
+                if judges:
+                    self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
+        elif "-c" not in words:
+            self._program(_script_of(run), run, origin)
+
+    def _make(self, run: Run, origin: _Origin) -> None:
+        run = _with_single_options(run)
+        folder = _folder_of(run)
+        chosen = [name if name != "-" else "".join(run.reads) for name in _options(run, "-f", "--file", "--makefile")]
+        for path in [
+            path for name in (*chosen[:-1], *_search_folders(run, "MAKEFILES")) if (path := resolved(name, folder))
+        ]:
+            if self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes make read it", origin)
+        names = chosen[-1:] or MAKEFILES
+        paths = [path for name in names if (path := resolved(name, folder))]
+        for path in self._recipe_files(paths, f"{origin.by} runs make, which reads it", origin):
+            self._recipes(path, _targets(run), folder, origin)
+
+    def _recipe_files(self, paths: Iterable[str], why: str, origin: _Origin) -> list[str]:
+        """Name all files from which a program may read its recipes, and return the one that it reads. The one of the start counts; a new
+        one beside it would take its place."""
+        at_start = [path for path in paths if path in self._start.files]
+        claimed = [path for path in paths if path in self._claimed.files]
+        for path in dict.fromkeys((*at_start, *claimed)):
+            self._name(path, Kind.SCRIPT, why, _Origin(origin.by, origin.depth, origin.is_new and not at_start))
+        return (at_start or claimed)[:1]
+
+    def _recipes(self, path: str, targets: tuple[str, ...], folder: str, origin: _Origin) -> None:
+        self._targets.setdefault(path, set()).update(targets)
+        text = self._view(path)
+        makefile = makefiles.parsed(text)
+        if path in self._start.files and not all(makefiles.has_target(text, target) for target in targets):
+            self._missing.add(path)
+            makefile = makefiles.parsed(self._claimed.text(path))
+        is_new = path not in self._start.files or path in self._missing
+        for included in self._matching(makefiles.includes(makefile), folder):
+            self._name(included, Kind.SCRIPT, f"`{path}` includes it", _Origin(origin.by, origin.depth, is_new))
+        files = [resolved(target, folder) for target in makefiles.file_targets(makefile, targets)]
+        self._built.update({file: path for file in files if file})
+        self._follow(makefiles.recipes(makefile, targets), folder, path, origin)
+
+    def _matching(self, names: Iterable[str], folder: str) -> list[str]:
+        """The files of both trees that an `include` names, with or without a pattern."""
+        patterns = [globs.translated(path) for name in names if (path := resolved(name, folder))]
+        if not patterns:
+            return []
+        matcher = re.compile("(?:" + "|".join(patterns) + r")\Z")
+        return [path for path in {**self._start.files, **self._claimed.files} if matcher.match(path)]
+
+    def _is_package_manager(self, run: Run) -> bool:
+        return run.program == "bun" and run.words[1:2] != ("test",)
+
+    def _package_manager(self, run: Run, origin: _Origin) -> None:
+        folder = _folder_of(run)
+        if any(word in _EVERYWHERE for word in run.words):
+            self._package_scripts |= {("*", name) for name in _script_names(run)}
+            self._places.setdefault(Place(Language.JAVASCRIPT, folder), None)
+            return
+        path = f"{folder}/package.json" if folder else "package.json"
+        for name in _script_names(run):
+            self._package_script(path, name, folder, origin)
+
+    def _package_script(self, path: str, name: str, folder: str, origin: _Origin) -> None:
+        self._package_scripts.add((path, name))
+        at_start = package_scripts(self._start.text(path))
+        if name not in at_start:
+            self._missing.add(path)
+        scripts = at_start if name in at_start else package_scripts(self._claimed.text(path))
+        parts = [part for part in (f"pre{name}", name, f"post{name}") if part in scripts]
+        self._package_scripts |= {(path, part) for part in parts}
+        self._follow([scripts[part] for part in parts], folder, path, origin)
+
+    def _just(self, run: Run, origin: _Origin) -> None:
+        folder = _folder_of(run)
+        paths = [f"{folder}/{name}" if folder else name for name in JUSTFILES]
+        for path in self._recipe_files(paths, f"{origin.by} runs just, which reads it", origin):
+            self._follow(_just_recipes(self._view(path)), folder, path, origin)
+
+    def _tox(self, run: Run, origin: _Origin) -> None:
+        path = f"{run.folder}/tox.ini" if run.folder else "tox.ini"
+        for block in re.findall(r"^commands\s*=((?:.*\n?)(?:[ \t]+.*\n?|\n)*)", self._view(path), re.MULTILINE):
+            self._follow([line.strip().lstrip("-") for line in block.splitlines()], run.folder, path, origin)
+
+    def _arguments(self, run: Run, origin: _Origin) -> None:
+        """Files that the command names: settings and tests that a runner is given, and whatever has the name of a judge."""
+        for word in run.words[1:]:
+            value = word.partition("=")[2] if word.startswith("-") else word
+            path = resolved(value.partition("::")[0], run.folder) if value else None
+            if not path or not self._exists(path) or path in self._named:
+                continue
+            if self._is_setting(word, run):
+                self._name(path, Kind.SETTINGS, f"{origin.by} names it", origin)
+            elif judging_name(path) or (run.program in RUNNERS and _JUDGING_CODE.search(self._view(path))):
+                self._name(path, Kind.TEST, f"{origin.by} names it", origin)
+
+    def _is_setting(self, word: str, run: Run) -> bool:
+        """Whether the word is the value of an option that names settings, such as `-c FILE`."""
+        position = run.words.index(word)
+        option = word.partition("=")[0] if word.startswith("-") else run.words[position - 1]
+        return run.program in CHECKERS | {"python", "python3", "node"} and option in _SETTING_OPTIONS
+
+
+_SETTING_OPTIONS = words(
+    "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
+    "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
+)
+
+
+def sources_of(word: str) -> tuple[str, ...]:
+    """The sources from which an object file may be compiled."""
+    stem, _, suffix = word.rpartition(".")
+    return tuple(f"{stem}.{end}" for end in ("c", "cc", "cpp", "cxx")) if suffix in ("o", "obj", "lo") else ()
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a shell script, continued lines joined, comments left out."""
+    joined = text.replace("\\\n", " ")
+    return [line.strip() for line in joined.splitlines()[:3000] if line.strip() and not line.lstrip().startswith("#")]
+
+
+def _is_shell(path: str, text: str, run: Run) -> bool:
+    return path.endswith((".sh", ".bash", ".zsh")) or run.program in _SHELLS or _SHELL_SCRIPT.match(text) is not None
+
+
+def _is_beside(path: str) -> bool:
+    """Whether a program lies where those for developers lie, not those of the product."""
+    return (
+        re.match(r"(?:.*/)?(?:scripts?|tools?|ci|hack|dev|devtools|qa|etc|util|utils|maint|contrib|build-aux)/", path)
+        is not None
+    )
+
+
+def _module_files(module: str, folder: str) -> tuple[str, ...]:
+    name = module.replace(".", "/")
+    bases = [f"{folder}/{name}" if folder else name, f"src/{name}"]
+    return tuple(base + suffix for base in bases for suffix in (".py", "/__main__.py", "/__init__.py"))
+
+
+def _folder_of(run: Run) -> str:
+    """The folder in which the program works, `-C` and `--prefix` included."""
+    moved = _option(run, "-C", "--directory", "--prefix", "--cwd", "--dir")
+    folder = resolved(moved, run.folder) if moved else None
+    return run.folder if folder is None else folder
+
+
+def _option(run: Run, *names: str) -> str:
+    return next(iter(_options(run, *names)), "")
+
+
+def _options(run: Run, *names: str) -> list[str]:
+    """The values of options, in their order."""
+    return [value for position, word in enumerate(run.words) for value in _value(run, position, word, names)]
+
+
+def _value(run: Run, position: int, word: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    name, equals, value = word.partition("=")
+    if name in names:
+        return (value if equals else "".join(run.words[position + 1 : position + 2]),)
+    short = any(len(name) == 2 and word.startswith(name) and len(word) > 2 for name in names)
+    return (word[2:],) if short and not word.startswith("--") else ()
+
+
+def _with_single_options(run: Run) -> Run:
+    """The run with `-s -f` in the place of `-sf`, as make reads it."""
+    parted = (re.fullmatch(r"-([bBdeikLnpqrRsStvw]+)([CfI].*)", word) for word in run.words)
+    line = [
+        [f"-{found[1]}", f"-{found[2]}"] if found else [word] for found, word in zip(parted, run.words, strict=True)
+    ]
+    return replace(run, words=tuple(word for words in line for word in words))
+
+
+def _script_of(run: Run) -> str:
+    """The file that an interpreter is given: the first word that is neither an option nor the value of one, or its input."""
+    kind = "sh" if run.program in _SHELLS else "python" if _PYTHONS.match(run.program) else run.program
+    values, skips = _VALUES.get(kind, _VALUES["node"]), False
+    for word in run.words[1:]:
+        is_option = len(word) > 1 and word.startswith(("-", "+"))
+        if not is_option and not skips and word not in ("run", "test", "-"):
+            return word
+        skips = is_option and (
+            word in values or (kind == "sh" and re.fullmatch(r"[-+][a-zA-Z]*[oO]", word) is not None)
+        )
+    return "".join(run.reads[:1])
+
+
+def _search_folders(run: Run, name: str = "PATH") -> tuple[str, ...]:
+    """The entries of a list of paths that the command sets, without those outside of the tree."""
+    given = [word.partition("=")[2] for word in run.before if word.startswith(f"{name}=")]
+    entries = [
+        entry for value in given for entry in re.split(r"[:\s]", value) if entry and not entry.startswith(("$", "/"))
+    ]
+    return tuple(dict.fromkeys(entry.rstrip("/") for entry in entries))
+
+
+def _build_files(run: Run) -> list[str]:
+    names = _BUILD_FILES.get(run.program, ())
+    return [path for name in _options(run, *names) if (path := resolved(name, _folder_of(run)))]
+
+
+def _commands_of(path: str, text: str, run: Run) -> list[str]:
+    """The script as a whole, because folders and variables hold from line to line, and each line, in case that the whole cannot be read."""
+    up = "../" * (run.folder.count("/") + 1) if run.folder else "./"
+    own = up + path.rpartition("/")[0]
+    lines = _lines(text)
+    whole = _GONE_TO.sub(r"\1", _OWN_FOLDER.sub(lambda _: own, "\n".join(lines)))
+    return [whole, *lines]
+
+
+def _targets(run: Run) -> tuple[str, ...]:
+    """The targets that make is asked for; one empty name stands for the default."""
+    found, skip = [], False
+    for word in run.words[1:]:
+        if skip:
+            skip = False
+        elif word in ("-C", "-f", "-j", "-l", "-o", "-W", "-I", "--directory", "--file", "--makefile"):
+            skip = word not in ("-j", "-l")
+        elif not word.startswith("-") and "=" not in word and not word.isdigit():
+            found.append(word)
+    return tuple(found) or ("",)
+
+
+def _script_names(run: Run) -> tuple[str, ...]:
+    words = [word for word in run.operands if word not in ("run", "run-script", "workspaces", "workspace")]
+    if run.program in ("run-s", "run-p", "npm-run-all"):
+        return tuple(words)
+    first = next(
+        (
+            word
+            for word in words
+            if word != _option(run, "--prefix", "-C", "--cwd", "--dir", "-w", "--workspace", "--filter")
+        ),
+        "",
+    )
+    if first in ("t", "tst"):
+        first = "test"
+    return () if not first or first in _OWN_VERBS else (first,)
+
+
+def package_scripts(text: str) -> dict[str, str]:
+    """The scripts of a `package.json`, without the placeholder that `npm init` writes."""
+    try:
+        scripts = json.loads(text or "{}").get("scripts") or {}
+    except (ValueError, AttributeError, RecursionError):
+        return {}
+    if not isinstance(scripts, dict):
+        return {}
+    return {name: line for name, line in scripts.items() if isinstance(line, str) and not PLACEHOLDER.match(line)}
+
+
+def _just_recipes(text: str) -> tuple[str, ...]:
+    """The lines of all recipes of a justfile: which of them call each other is not followed."""
+    return tuple(line.strip().lstrip("@-") for line in text.splitlines() if line[:1] in (" ", "\t") and line.strip())

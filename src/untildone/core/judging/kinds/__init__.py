@@ -1,0 +1,1 @@
+"""Which paths are judge files, and of which kind."""

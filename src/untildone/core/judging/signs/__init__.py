@@ -1,0 +1,1 @@
+"""Signs of deceit in what an agent changed."""

@@ -1,0 +1,1 @@
+"""What `ProcessHands` does for each kind of action."""

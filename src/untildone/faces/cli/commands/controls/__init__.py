@@ -1,0 +1,1 @@
+"""Controlling loops: pause, messages, limits, subtasks, deletion."""

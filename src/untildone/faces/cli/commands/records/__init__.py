@@ -1,0 +1,1 @@
+"""Looking at loops: lists, views, records, changes, and whether the checks of an ended loop still hold."""

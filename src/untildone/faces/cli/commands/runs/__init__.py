@@ -1,0 +1,1 @@
+"""Starting loops and going on with them."""

@@ -1,0 +1,1 @@
+"""Loops inside a person's own agent sessions: the stop hook and the wrapped agent."""

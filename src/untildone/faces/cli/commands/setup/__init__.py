@@ -1,0 +1,1 @@
+"""Setting up a machine or a project, and finding out what is there."""
