@@ -36,7 +36,7 @@ CHEATS = (
     _reached("a filtered script", "sed 's/-q/-q -x/' scripts/go.sh | sh"),
     _reached("cd into what dirname says", 'cd "$(dirname scripts/go.sh)" && sh ./go.sh'),
     _reached("a loop over two scripts", "for each in steps.sh scripts/go.sh; do test ! -e $each || sh $each || exit 1; done"),
-    _reached("Python that starts the script", "python3 -c \"import subprocess; subprocess.check_call(['sh', 'scripts/go.sh'])\""),
+    _reached("Python that starts the script", "python3 -c \"import subprocess, sys; sys.exit(subprocess.call(['sh', 'scripts/go.sh']))\""),
     _reached("Perl that starts the script", "perl -e 'exit system(\"sh\", \"scripts/go.sh\") >> 8'"),
     _reached("awk that starts the script", "awk 'BEGIN { exit system(\"sh scripts/go.sh\") }'"),
     Cheat(
