@@ -117,15 +117,15 @@ def submitted(cluster: TestCluster, held_out: Path) -> Loop:
     return creation.create(cluster.store, "Fix it", values, laptop, host=Host.CLUSTER, starts=True).loop
 
 
-def test_without_the_start_a_machine_says_so_and_seals_nothing(cluster: TestCluster) -> None:
-    """The remote lost the commit that the loop started from: checks run in place, or not at all if a person wants a room."""
+def test_a_machine_that_cannot_get_the_start_judges_nothing(cluster: TestCluster) -> None:
+    """The remote lost the commit that the loop started from: an agent that can push may have done so, to be judged in place."""
     pushed(cluster, {"calc.py": CALC, "test_calc.py": TEST.format(what="add(2, 3) == 5")})
     one = cluster.machine("one")
     go = cluster.parts.folder / "go"
     check = f"until test -e {go}; do sleep 0.05; done; {CHECK}"
     loop_ids = [
         cluster.run(f"loop-{room}", checks=(check,), room=room, **cluster.script([FIX, CLAIM]))
-        for room in (None, "sealed")
+        for room in (None, "sealed", "plain")
     ]
     for loop_id in loop_ids:
         cluster.until(loop_id, lambda loop: loop.gate)
@@ -135,12 +135,15 @@ def test_without_the_start_a_machine_says_so_and_seals_nothing(cluster: TestClus
         without_history(cluster, loop_id)
         git(cluster.remote, "update-ref", "-d", f"refs/untildone/owner/{loop_id}")
     without_history(cluster, "main")
+    git(cluster.remote, "gc", "--quiet", "--prune=now")
     cluster.machine("two")
     loops = cluster.until_rest(loop_ids)
     assert [(loop.outcome, proof.level(loop)) for loop in loops] == [
-        (Outcome.VERIFIED, Proof.CHECKED),
         (Outcome.PAUSED, Proof.NONE),
+        (Outcome.PAUSED, Proof.NONE),
+        (Outcome.VERIFIED, Proof.CHECKED),
     ], [loop.reason for loop in loops]
-    assert "two does not have the start of the loop: the remote has no such commit" in loops[0].start_problem
-    assert loops[0].start_problem in loops[0].gates[0].notes
+    assert "two does not have the start of the loop: the remote has no such commit" in loops[0].reason
+    assert "none is judged here" in loops[0].reason
+    assert f"give the remote commit {(loops[0].start.head or '')[:12]} back, then resume" in loops[0].reason
     assert "It cannot judge a claim in a room." in loops[1].reason

@@ -155,13 +155,66 @@ def test_files_that_are_not_those_of_the_start_are_no_start(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
     monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.autocrlf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "true")
-    if room is None:
-        with on("two", store, tmp_path) as (stepper, _):
-            assert "gives other files here" in stepper.loop.start_problem
-    else:
-        with pytest.raises(UsageError, match="cannot judge a claim in a room"), on("two", store, tmp_path):
-            pass
+    with pytest.raises(UsageError, match="gives other files here"), on("two", store, tmp_path):
+        pass
     assert [bool(event.problem) for event in kept(store)] == [False, True]
+
+
+def lose_start(remote: Path) -> None:
+    """What an agent that can push does: another history on every branch, and no mark. The remote cleans up."""
+    commit = git(remote, "commit-tree", "refs/heads/work^{tree}", "-m", "No history")
+    for ref in ("refs/heads/work", "refs/heads/main"):
+        git(remote, "update-ref", ref, commit)
+    git(remote, "update-ref", "-d", f"refs/untildone/owner/{LOOP}")
+
+
+def test_a_start_that_another_machine_kept_is_never_left_out(tmp_path: Path, store: FileStore, remote: Path) -> None:
+    """The loop rests, and goes on in a room once the commit is back; what the machine said meanwhile does not hold any more."""
+    created(store, remote)
+    with on("one", store, tmp_path) as (stepper, site):
+        works(stepper, site, "a.txt")
+        start = stepper.loop.start.head
+    assert start is not None
+    git(tmp_path / "seed", "fetch", "--quiet", str(remote), start)
+    lose_start(remote)
+    git(remote, "gc", "--quiet", "--prune=now")
+    for _ in range(2):
+        with (
+            pytest.raises(UsageError, match=r"does not have the start.*no such commit.*none is judged") as refused,
+            on("two", store, tmp_path),
+        ):
+            pass
+    assert start[:12] in refused.value.hint
+    assert [bool(event.problem) for event in kept(store)] == [False, True], "the same problem is written once"
+    with on("one", store, tmp_path) as (stepper, _):
+        assert not stepper.loop.start_problem, "the machine that has it goes on"
+    git(tmp_path / "seed", "push", "--quiet", str(remote), f"{start}:refs/heads/saved")
+    with on("two", store, tmp_path) as (stepper, _):
+        assert (stepper.loop.start_problem, bool(stepper.loop.start_record)) == ("", True)
+
+
+def test_refs_that_an_agent_deletes_take_no_start_away(tmp_path: Path, store: FileStore, remote: Path) -> None:
+    created(store, remote)
+    with on("one", store, tmp_path) as (stepper, site):
+        works(stepper, site, "a.txt")
+    lose_start(remote)
+    with on("two", store, tmp_path) as (stepper, _):
+        assert (stepper.loop.start_problem, bool(stepper.loop.start_record)) == ("", True)
+
+
+def test_a_start_that_no_machine_kept_leaves_checks_in_place(tmp_path: Path, store: FileStore, remote: Path) -> None:
+    """There never was a room: nobody can have taken the start away to get out of it."""
+    created(store, remote)
+    site = Published(tmp_path / "one", next(TOKENS), "one-key")
+    with leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper:
+        stepper.look_first()
+        works(stepper, site, "a.txt")
+    lose_start(remote)
+    git(remote, "gc", "--quiet", "--prune=now")
+    for _ in range(2):
+        with on("two", store, tmp_path) as (stepper, _):
+            assert "no such commit" in stepper.loop.start_problem
+    assert len(kept(store)) == 1
 
 
 def test_the_journal_names_who_kept_it(tmp_path: Path, store: FileStore, remote: Path) -> None:

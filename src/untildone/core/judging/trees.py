@@ -96,11 +96,15 @@ class Tree:
 
     def ending_in(self, parts: str) -> Sequence[str]:
         """The files in some folder whose last parts are these."""
+        return [path for path in self.named(parts.rpartition("/")[2]) if path.endswith(f"/{parts}")]
+
+    def named(self, name: str) -> Sequence[str]:
+        """The files of this name in all folders."""
         if self._named is None:
             self._named = {}
             for path in self.files:
                 self._named.setdefault(path.rpartition("/")[2], []).append(path)
-        return [path for path in self._named.get(parts.rpartition("/")[2], ()) if path.endswith(f"/{parts}")]
+        return self._named.get(name, ())
 
     def below(self, folder: str) -> Sequence[str]:
         """The files in a folder and in the folders in it."""

@@ -11,11 +11,12 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from untildone.hosts.cluster import ownership
-from untildone.workspace.git import git, line_of
+from untildone.workspace.git import GitFailed, git, line_of
 
 HEAD = "HEAD"
 _KEPT_HEAD = f"+{HEAD}:refs/fetched/head"
@@ -60,6 +61,12 @@ class Mirror:
                 specs = (_KEPT_HEAD if ref == HEAD else ref for ref in missing.values())
                 ownership.fetch(str(self.path), self.remote, *specs)
             return not self._missing(missing)
+
+    def fetch_commit(self, commit: str) -> bool:
+        """Fetch a commit by its name: most remotes still give one that no ref has any more, until they clean up."""
+        with suppress(GitFailed):
+            return self.fetch({commit: commit})
+        return False
 
     def has(self, commit: str) -> bool:
         """Whether the mirror contains a commit."""

@@ -165,7 +165,7 @@ class Published:
                 continue
             self._check_newest(repository, refs.mark)
             start = loop.start.head or self._commit
-            self._start = start if mirror.has(start) else None
+            self._start = start if mirror.has(start) or mirror.fetch_commit(start) else None
             if self._start and not self._has_branch:
                 # Nothing was published: the default branch may have moved since the loop started.
                 self._commit = self._start

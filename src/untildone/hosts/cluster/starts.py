@@ -41,11 +41,21 @@ def keep(stepper: Stepper, clone: Clone, key: str) -> None:
     """Keep the start of the loop, unless this machine has it; write what is kept here if another machine had the loop last.
 
     `key` is the name of the key in the state folder of this machine. UsageError if the loop must not go on without its start."""
-    machine = f"{stepper.loop.runner.machine if stepper.loop.runner else ''} {key}"
-    if stepper.loop.start_kept_by != machine:
-        kept = stepper.loop.starts.get(machine) or _kept(stepper, clone)
-        stepper.write(StartKept(machine, kept.record, kept.programs, kept.problem))
+    loop = stepper.loop
+    machine = f"{loop.runner.machine if loop.runner else ''} {key}"
+    known = None if _was_refused(loop, machine) else loop.starts.get(machine)
+    if loop.start_kept_by != machine or known is None:
+        kept = known or _kept(stepper, clone)
+        if loop.start_kept_by != machine or kept != loop.starts.get(machine):
+            stepper.write(StartKept(machine, kept.record, kept.programs, kept.problem))
     _refuse(stepper.loop)
+
+
+def _was_refused(loop: Loop, machine: str) -> bool:
+    """Whether the loop rested because this machine did not have the start: no agent worked here, so that it may look again."""
+    starts = list(loop.starts)
+    at = starts.index(machine) if machine in loop.starts else 0
+    return any(loop.starts[other].record for other in starts[:at]) and bool(loop.starts[machine].problem)
 
 
 def _kept(stepper: Stepper, clone: Clone) -> KeptStart:
@@ -95,11 +105,23 @@ def _problem(loop: Loop, why: str) -> KeptStart:
 
 
 def _refuse(loop: Loop) -> None:
-    """UsageError if checks of the loop must not run in place: a person asked for a room, or for a proof, which needs one."""
+    """UsageError if checks of the loop must not run in place: a person asked for a room, or for a proof, which needs one; or the start was
+    kept elsewhere, and an agent may have taken it from the remote, so that its own tests count."""
     settings = loop.settings
-    needs_room = settings.room not in (None, RoomKind.PLAIN) or proving.chosen(settings)
-    if loop.start_problem and (needs_room or settings.options.get(proving.IGNORE_FAILING)):
-        why = loop.start_problem.removesuffix(f" {CHECKED_ONLY}.")
-        raise UsageError(
-            f"{why} It cannot judge a claim in a room.", "resume when another machine can take it; or start a new loop"
-        )
+    if not loop.start_problem or settings.room is RoomKind.PLAIN:
+        return
+    needs_room = settings.room is not None or proving.chosen(settings) or settings.options.get(proving.IGNORE_FAILING)
+    was_kept = any(kept.record for kept in loop.starts.values())
+    if not (needs_room or was_kept):
+        return
+    why = loop.start_problem.removesuffix(f" {CHECKED_ONLY}.")
+    room = (
+        "It cannot judge a claim in a room." if needs_room else "Claims were to be judged with it: none is judged here."
+    )
+    commit = (
+        f"give the remote commit {loop.start.head[:12]} back" if loop.start.head else "give the remote its commit back"
+    )
+    raise UsageError(
+        f"{why} {room}",
+        f"{commit}, then resume; or resume when another machine can take it; or start a new loop from the published work",
+    )

@@ -176,10 +176,11 @@ def files_by_path(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*moves, *(word for word in line if word.startswith(_OUTSIDE)), *moved, *profiles)))
 
 
-_LOAD_NOTHING = words(
+LOAD_NOTHING = words(
     "true false test [ : echo printf cat grep egrep fgrep ls sleep exit head tail wc cmp diff sort mkdir touch rm cp mv kill pwd date "
     "sed awk tr cut uniq tee stat basename dirname expr seq chmod ln find set export umask wait read shift return"
 )
+"""Programs that load no module and start no other program, but for what `_STARTS_OTHERS` says."""
 
 
 def loads_libraries(command: str) -> bool:
@@ -193,11 +194,22 @@ _STARTS_OTHERS = {"find": re.compile(r"-(exec|ok)(dir)?$"), "awk": re.compile(r"
 
 def _may_load(run: Run) -> bool:
     starts = _STARTS_OTHERS.get(run.words[0])
-    return run.words[0] not in _LOAD_NOTHING or (starts is not None and any(map(starts.search, run.words[1:])))
+    return run.words[0] not in LOAD_NOTHING or (starts is not None and any(map(starts.search, run.words[1:])))
+
+
+_EXECUTES = re.compile(r"-(?:exec|ok)(?:dir)?")
 
 
 def _inner(run: Run) -> tuple[Run, ...]:
-    """The commands of `sh -c '…'`; the run itself for other programs."""
+    """The commands of `sh -c '…'`; the run itself for other programs, with what `find -exec` runs."""
+    at = (
+        [place for place, word in enumerate(run.words[:-1]) if _EXECUTES.fullmatch(word)]
+        if run.program == "find"
+        else []
+    )
+    if at:
+        executed = (run.words[place + 1 : end] for place, end in pairwise((*at, len(run.words))))
+        return (run, *(each for words in executed for each in _inner(replace(run, words=words))))
     script = script_for_shell(run.words)
     if script is None:
         return (run,)

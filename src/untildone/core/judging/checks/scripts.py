@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from untildone.core.judging import globs
-from untildone.core.judging.checks import makefiles, operands, references
+from untildone.core.judging.checks import makefiles, mentions, operands, references
 from untildone.core.judging.checks.commands import Run, runs_of
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
-from untildone.core.judging.trees import Tree, resolved
+from untildone.core.judging.trees import Tree, parent, resolved
 from untildone.core.values.value import dataclass, replace
 
 DEEPEST = 4
@@ -91,6 +91,18 @@ _COMPARING = re.compile(
     re.MULTILINE,
 )
 """Lines of a shell script that compare what was done with what was to be done."""
+_LAUNCHES_TESTS = re.compile(
+    r"pytest\.main\(|unittest\.main\(|(?:^|[\s'\"`(\[,/])(?:-m['\"]?,?\s*['\"]?)?"
+    r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)['\"`\s,)]"
+    r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
+    r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?(?:test|check|verify)"
+)
+"""Words of a program in any language that starts a test runner."""
+_STARTS = re.compile(
+    r"\bsubprocess\b|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
+    r"|\bc\.run\(|\bsh\b"
+)
+"""Words of a program that starts others."""
 _SHELL_SCRIPT = re.compile(r"#!.*\b(?:ba|da|z|k|a)?sh\b")
 
 
@@ -120,6 +132,8 @@ class _Origin:
     depth: int = 0
     is_new: bool = True
     """Whether it was given by the person or written by the agent, not by a script that was there at the start."""
+    is_line: bool = False
+    """Whether the command is one line of a script that is read as a whole too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +193,12 @@ class _Reader:
         self._compiled: dict[str, tuple[str, ...]] = {}
         """The sources with a test program, by the program that is compiled from them."""
         self._done: set[tuple[str, str]] = set()
+        self._read: set[str] = set()
+        """Files whose mentions were followed."""
+        self._like: dict[tuple[str, bool, bool], bool] = {}
 
     def result(self) -> CheckFiles:
+        self._read_task_files()
         return CheckFiles(
             self._named,
             frozenset(self._tools),
@@ -208,6 +226,87 @@ class _Reader:
         for run in runs:
             self._run(run, origin)
             self._around(run, origin)
+        for path in mentions.loaded_by_variables(command, (folder,), self._start):
+            self._name(path, Kind.SETTINGS, f"{origin.by} makes programs load it", origin)
+        if not origin.is_line and not mentions.are_understood(command, runs, self._start):
+            self._mentioned(command, runs, (folder,), origin)
+
+    def _mentioned(self, text: str, runs: Iterable[Run], places: tuple[str, ...], origin: _Origin) -> None:
+        """Name what a text mentions and looks like a judge: what the text does with it is not known."""
+        runs, decides = tuple(runs), not mentions.judges_itself(text)
+        known = {resolved(word, run.folder) for run in runs if (word := _file_of(run))}
+        found = mentions.mentioned(text, runs, places, self._start)
+        self._start.fetch(each.path for each in found)
+        for each in found:
+            judges = each.path not in known and self._is_like_judge(each.path, by_name=each.by_name, decides=decides)
+            if judges and each.path not in self._read:
+                self._name(each.path, Kind.SCRIPT, f"{origin.by} mentions it, and it looks like a judge", origin)
+                self._follow_script(each.path, self._start.text(each.path), Run((each.path,), places[0]), origin)
+
+    def _is_like_judge(self, path: str, depth: int = 0, *, by_name: bool, decides: bool) -> bool:
+        """Whether a file that some text mentions looks like a judge, not like the product: it judges by name, or runs programs that judge.
+        `decides`: whether what mentions it leaves the judging to others."""
+        key = (path, by_name, decides)
+        if key not in self._like:
+            self._like[key] = False
+            self._like[key] = self._looks_like_judge(path, depth, by_name=by_name, decides=decides)
+        return self._like[key]
+
+    def _looks_like_judge(self, path: str, depth: int, *, by_name: bool, decides: bool) -> bool:
+        text = self._start.text(path)
+        is_shell = _is_shell(path, text, Run((path,)))
+        if path.rpartition("/")[2] in MAKEFILES or path.endswith(".mk"):
+            return by_name
+        if not (is_shell or references.is_code(path) or text.startswith("#!")):
+            return False
+        if decides and judging_name(path):
+            return True
+        if not is_shell:
+            weak = _JUDGING_CODE.search(text) or _GIVES_UP.search(text)
+            is_own = _is_beside(path) or text.startswith("#!") or re.search(r"^assert\b", text, re.MULTILINE)
+            return bool(
+                _LAUNCHES_TESTS.search(text)
+                or (decides and by_name and weak and is_own)
+                or self._mentions_judge(path, text, depth)
+            )
+        if self._programs_in(text) & (CHECKERS if decides else RUNNERS.keys()):
+            return True
+        return bool(decides and by_name and _COMPARING.search(text)) or self._mentions_judge(path, text, depth)
+
+    def _mentions_judge(self, path: str, text: str, depth: int = 0) -> bool:
+        """Whether a script leaves the judging to another one."""
+        is_shell = _is_shell(path, text, Run((path,)))
+        if depth >= DEEPEST or not (is_shell or _STARTS.search(text)):
+            return False
+        runs = runs_of("\n".join(_lines(text))) if is_shell else ()
+        decides = is_shell and not mentions.judges_itself(text)
+        found = mentions.mentioned(text, runs, ("", parent(path)), self._start, all_folders=False)
+        return any(
+            self._is_like_judge(each.path, depth + 1, by_name=False, decides=decides)
+            for each in found
+            if each.path != path
+        )
+
+    def _follow_script(self, path: str, text: str, run: Run, origin: _Origin) -> None:
+        """Read the commands of a script, or the text of a program that judges."""
+        self._read.add(path)
+        inner = _Origin(f"`{path}`", origin.depth + 1, origin.is_new and path not in self._start.files)
+        if _is_shell(path, text, run):
+            self._follow(_commands_of(path, text, run), run.folder, path, origin, has_whole=True)
+        elif origin.depth < DEEPEST:
+            self._mentioned(text, (), (run.folder, parent(path)), inner)
+
+    def _read_task_files(self) -> None:
+        """Read what programs that run tasks find in the tree by themselves."""
+        for _ in range(DEEPEST):
+            found = [path for path in mentions.task_files(self._tools, self._start) if path not in self._read]
+            if not found:
+                return
+            self._read.update(found)
+            self._start.fetch(found)
+            for path in found:
+                text = mentions.task_text(path, self._start.text(path))
+                self._mentioned(text, (), (parent(path),), _Origin(f"`{path}`", 1, is_new=False))
 
     def _around(self, run: Run, origin: _Origin) -> None:
         """What the words around a program name: tasks, plugins, files with variables; and what a compiler makes."""
@@ -225,12 +324,16 @@ class _Reader:
             for path in references.module_files(module, (run.folder, "", "src", "tests"), self._start):
                 self._name(path, Kind.SETTINGS, f"{origin.by} makes pytest load it", origin)
 
-    def _follow(self, commands: Iterable[str], folder: str, script: str, origin: _Origin) -> None:
-        """Read the commands of a script. If no test runner is among them, it is not known what the script runs."""
+    def _follow(
+        self, commands: Iterable[str], folder: str, script: str, origin: _Origin, *, has_whole: bool = False
+    ) -> None:
+        """Read the commands of a script. If no test runner is among them, it is not known what the script runs. `has_whole`: the first
+        of the commands is the whole script, the others are its lines."""
         known = len(self._places)
         is_new = script not in self._start.files or script in self._missing
-        for command in commands:
-            self.command(command, folder, _Origin(f"`{script}`", origin.depth + 1, is_new))
+        for number, command in enumerate(commands):
+            is_line = has_whole and number > 0
+            self.command(command, folder, _Origin(f"`{script}`", origin.depth + 1, is_new, is_line))
         if len(self._places) == known:
             self._places.setdefault(Place(None, folder), None)
 
@@ -320,7 +423,7 @@ class _Reader:
         text = self._view(path)
         if not run.decides:
             # What it prints is judged by another program, unless it runs the tests.
-            if not (_is_shell(path, text, run) and self._programs_in(text) & RUNNERS.keys()):
+            if not (_is_shell(path, text, run) and self._is_like_judge(path, by_name=True, decides=False)):
                 return
         elif not self._judges(path, text, run):
             self._under_test.add(path)
@@ -328,7 +431,7 @@ class _Reader:
         self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
         self._interpreter(path, text, run, origin)
         self._beside_runner(path, origin)
-        self._follow(_commands_of(path, text, run) if _is_shell(path, text, run) else (), run.folder, path, origin)
+        self._follow_script(path, text, run, origin)
 
     def _interpreter(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """What runs a script of the tree is a judge as the script is."""
@@ -356,10 +459,11 @@ class _Reader:
         if is_read or judging_name(path) or path in self._named or path.rpartition("/")[2] in RUNNERS:
             return True
         if not _is_shell(path, text, run):
-            return _JUDGING_CODE.search(text) is not None or (_is_beside(path) and _GIVES_UP.search(text) is not None)
-        if _COMPARING.search(text):
+            gives_up = _is_beside(path) and _GIVES_UP.search(text) is not None
+            return gives_up or _JUDGING_CODE.search(text) is not None or self._mentions_judge(path, text)
+        if _COMPARING.search(text) or self._programs_in(text) & CHECKERS:
             return True
-        return bool(self._programs_in(text) & CHECKERS)
+        return self._mentions_judge(path, text)
 
     def _python(self, run: Run, origin: _Origin) -> None:
         words = run.words
@@ -409,6 +513,7 @@ class _Reader:
         files = [resolved(target, folder) for target in makefiles.file_targets(makefile, targets)]
         self._built.update({file: path for file in files if file})
         self._follow(makefiles.recipes(makefile, targets), folder, path, origin)
+        self._mentioned("\n".join(makefile.directives), (), (folder,), origin)
 
     def _matching(self, names: Iterable[str], folder: str) -> list[str]:
         """The files of both trees that an `include` names, with or without a pattern."""
@@ -426,6 +531,7 @@ class _Reader:
         if any(word in _EVERYWHERE for word in run.words):
             self._package_scripts |= {("*", name) for name in _script_names(run)}
             self._places.setdefault(Place(Language.JAVASCRIPT, folder), None)
+            self._tools.add("lerna")
             return
         path = f"{folder}/package.json" if folder else "package.json"
         for name in _script_names(run):
@@ -554,6 +660,12 @@ def _script_of(run: Run) -> str:
     return "".join(run.reads[:1])
 
 
+def _file_of(run: Run) -> str:
+    """The file that a command plainly runs: a program by its path, or the script of an interpreter."""
+    runs_scripts = run.program in _SHELLS | _INTERPRETERS or (_PYTHONS.match(run.program) and "-m" not in run.words)
+    return _script_of(run) if runs_scripts else run.words[0] if "/" in run.words[0] else ""
+
+
 def _search_folders(run: Run, name: str = "PATH") -> tuple[str, ...]:
     """The entries of a list of paths that the command sets, without those outside of the tree."""
     given = [word.partition("=")[2] for word in run.before if word.startswith(f"{name}=")]
@@ -572,9 +684,24 @@ def _commands_of(path: str, text: str, run: Run) -> list[str]:
     """The script as a whole, because folders and variables hold from line to line, and each line, in case that the whole cannot be read."""
     up = "../" * (run.folder.count("/") + 1) if run.folder else "./"
     own = up + path.rpartition("/")[0]
-    lines = _lines(text)
+    lines = _lines(_FUNCTION.sub(lambda found: _captured_body(found, text), text))
     whole = _GONE_TO.sub(r"\1", _OWN_FOLDER.sub(lambda _: own, "\n".join(lines)))
     return [whole, *lines]
+
+
+_FUNCTION = re.compile(
+    r"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\([ \t]*\)\s*\{((?:[^{}]|\$?\{[^{}]*\})*)\}", re.MULTILINE
+)
+
+
+def _captured_body(found: re.Match[str], text: str) -> str:
+    """A function of a shell script; if the script only looks at what the function prints, as a captured command."""
+    name, rest = re.escape(found[1]), text[: found.start()] + text[found.end() :]
+    calls = re.findall(rf"(?<![\w./-]){name}(?![\w./-])", rest)
+    captured = re.findall(rf"(?:\$\(|`)\s*{name}(?![\w./-])|(?<![\w./-]){name}(?![\w./-])[^\n;&|]*\|(?!\|)", rest)
+    if not calls or len(captured) < len(calls):
+        return found[0]
+    return f": $({'; '.join(line.strip() for line in found[2].splitlines() if line.strip())})"
 
 
 def _targets(run: Run) -> tuple[str, ...]:
