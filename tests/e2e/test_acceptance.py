@@ -76,10 +76,18 @@ def test_special_cases_fail_without_a_word_about_how(project: CommandLine) -> No
     ("author", "said"),
     [
         ("true", "wrote no acceptance tests that count"),
-        ("echo 'def test(:' > test_bad.py", "wrote no acceptance tests that count"),
+        (
+            "echo 'def test(:' > test_bad.py",
+            "writer wrote no acceptance tests that count. test_bad.py does not count: Python cannot read it (SyntaxError). hint: ",
+        ),
+        ("head -c 1100000 /dev/zero > test_big.py", "test_big.py does not count: it is too large."),
+        (
+            "for n in $(seq 70); do head -c 1000000 /dev/zero > test_$n.py; done",
+            "The acceptance tests are too large: more than 64 MB. hint: ",
+        ),
         ("mkdir -p spec; echo 'x' > spec/calc_spec.rb", "No check runs the acceptance tests"),
     ],
-    ids=["nothing", "no Python", "another language"],
+    ids=["nothing", "no Python", "a large file", "many large files", "another language"],
 )
 def test_an_author_without_tests_blocks_the_loop(project: CommandLine, author: str, said: str) -> None:
     ended = ran(project, author, FIX)

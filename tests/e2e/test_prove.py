@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.support.boxes import boxes
-from tests.support.command_line import CommandLine, Ended
+from tests.support.command_line import CommandLine, Ended, until
 from tests.support.repositories import git
 from tests.support.terminal import Terminal
 
@@ -94,6 +96,20 @@ def test_what_a_proof_says(project: CommandLine, work: str, flags: tuple[str, ..
         result = results(ended)[gate]
         assert not result["passed"]
         assert reason in result["reason"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"), [(("--prove",), True), (("--prove", "--held-out", "../held"), False), (("--causal",), False)]
+)
+def test_a_run_says_that_no_test_is_kept_from_the_agent(
+    project: CommandLine, flags: tuple[str, ...], said: bool
+) -> None:
+    (project.workspace.parent / "held").mkdir()
+    (project.workspace.parent / "held" / "test_held.py").write_text(a_test("calc", "add", "add(7, 8) == 15"))
+    agent = ("--agent", "command", "--command", "echo nothing", "--check", "true")
+    ended = project.run("run", "Fix it", *agent, "-r", "1", *flags)
+    line = "The agent sees every test, so --prove cannot tell work that fits only these. hint: add --held-out 20%, "
+    assert (line in ended.errors) == said, ended.errors
 
 
 def test_a_check_that_passes_before_any_work_proves_nothing(project: CommandLine) -> None:
@@ -339,3 +355,34 @@ def test_a_proof_goes_on_after_a_kill_without_what_is_written_down(project: Comm
     told = [each["gate"] for record in logged if record["event"] == "gates_ran" for each in record["results"]]
     assert sorted(told) == ["causal", "check", "repeat"]
     assert [record["event"] for record in logged].count("baseline_ran") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("room", ["sealed", "restored"])
+def test_a_baseline_that_is_killed_in_its_middle_runs_once_more_and_is_written_once(
+    project: CommandLine, room: str
+) -> None:
+    """Nothing of the check goes on, no agent was asked before the baseline, and no file is another one."""
+    program, before = project.workspace.parent / "agent.sh", (project.workspace / "calc.py").read_bytes()
+    program.write_text(f"cat > /dev/null\n{FIX}\necho '<promise>COMPLETE</promise>'\n")
+    seconds = f"3.{os.getpid()}"
+    flags = ("--command", f"sh {program}", "--check", f"sleep {seconds}; {CHECK}", "--baseline", "--room", room)
+    process = project.start("run", "Fix it", *flags, "-r", "1", "--json")
+    until(lambda: sleeping(seconds))
+    process.kill()
+    process.communicate()
+    ended = project.run("resume", "last", "--json")
+    assert ended.records[-1]["outcome"] == "verified", ended.output
+    assert not sleeping(seconds)
+    logged = project.run("log", "last", "--json").records
+    [measured] = [record["results"] for record in logged if record["event"] == "baseline_ran"]
+    assert (measured[0]["tests"], measured[0]["passed"]) == ("1 failed", 0)
+    names = [record["event"] for record in logged]
+    assert names.index("baseline_ran") < names.index("iteration_start")
+    assert names.count("iteration_start") == 1
+    assert (project.workspace / "calc.py").read_bytes() == before.replace(b"a - b", b"a + b")
+
+
+def sleeping(seconds: str) -> bool:
+    """Whether a process sleeps for so many seconds."""
+    return any(each.info["cmdline"] == ["sleep", seconds] for each in psutil.process_iter(["cmdline"]))

@@ -13,6 +13,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AcceptanceTests, AgentChoice, Budget, LoopSettings
 from untildone.core.receipts.proving import HELD_OUT, HELD_OUT_DIGEST
 from untildone.engine.verdicts import authoring, proving
+from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused
 from untildone.workspace.shadow import NoSnapshot
 
@@ -78,3 +79,16 @@ def test_acceptance_tests_arrive_as_they_were_written_or_not_at_all() -> None:
     for stored in ({}, {name: proving.packed_files(other, "They")}):
         with pytest.raises(NoSnapshot, match="are not those that the author wrote"):
             authoring.carried(written, stored.get)
+
+
+def test_acceptance_tests_that_are_too_large_for_a_cluster_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(proving, "MOST_PACKED", 10)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "test_b.py").write_text("assert 2\n")
+    workspace = Workspace(str(tmp_path / "work"), "loop-1")
+    written = AcceptanceTests("writer", workspace.look().tree or "", ("test_b.py",), "")
+    with pytest.raises(UsageError, match="The acceptance tests by writer are too large for a cluster") as refused:
+        authoring.carry(workspace.shadow, written, lambda _name, _text: None)
+    assert "`untildone resume` asks it again" in refused.value.hint

@@ -588,7 +588,7 @@ def test_tests_that_the_command_wants_to_fail_are_judged_by_the_exit_code() -> N
         (
             "go test ./...",
             "--- FAIL: TestAdd (0.00s)\n    calc_test.go:9: 3\nFAIL\nFAIL\texample.com/calc\t0.002s\n",
-            ("TestAdd",),
+            ("example.com/calc > TestAdd",),
         ),
         (
             "cargo test",
@@ -609,7 +609,7 @@ def test_tests_that_the_command_wants_to_fail_are_judged_by_the_exit_code() -> N
                 "FAIL t/calc.test.js (5.149 s)\n  ● calc › adds numbers\n\n    Expected: 5\n\n  ● calc › deep › adds more\n\n"
                 "    Expected: 4\n\nTest Suites: 1 failed, 1 total\nTests:       2 failed, 1 passed, 3 total\n"
             ),
-            ("calc › adds numbers", "calc › deep › adds more"),
+            ("t/calc.test.js > calc › adds numbers", "t/calc.test.js > calc › deep › adds more"),
         ),
         (
             "npx vitest run",
@@ -671,10 +671,78 @@ def test_failed_tests_have_names(command: str, output: str, failing: tuple[str, 
     assert report.names_all
 
 
+TAP = """\
+not ok 1 - works
+  ---
+  location: '/work/test/{}.test.js:2:1'
+  failureType: 'testCodeFailure'
+  ...
+    not ok 1 - deep
+      ---
+      location: '/work/test/a.test.js:3:33'
+      ...
+not ok 3 - group
+  ---
+  type: 'suite'
+  location: '/work/test/a.test.js:3:6'
+  ...
+# tests 5
+# suites 1
+# pass 3
+# fail 2
+"""
+SPEC = """\
+✖ works (1.8ms)
+▶ group
+  ✖ deep (0.3ms)
+✖ group (0.7ms)
+ℹ tests 5
+ℹ pass 3
+ℹ fail 2
+
+✖ failing tests:
+
+test at test/{}.test.js:2:1
+✖ works (1.8ms)
+
+test at test/a.test.js:3:33
+✖ deep (0.3ms)
+"""
+GO = "--- FAIL: TestParse (0.00s)\n    x_test.go:3: no\nFAIL\nFAIL\texample.com/{}\t0.002s\nok  \texample.com/c\t0.001s\n"
+CARGO = (
+    "     Running unittests src/lib.rs (target/debug/deps/{}-8f3a21)\n\nrunning 1 test\ntest adds ... FAILED\n\n"
+    "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+)
+JEST = (
+    "FAIL t/{}.test.js (5.1 s)\n  ● adds\n\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 1 passed, 2 total\n"
+)
+IDS = "FAILED t.py::test_p[{} - b] - assert [1] == 2\nFAILED t.py::test_p[c] - x[0]\n2 failed, 1 passed in 0.1s\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "name"),
+    [
+        ("node --test", TAP, "/work/test/b.test.js > works"),
+        ("node --test --test-reporter=spec", SPEC, "test/b.test.js > works"),
+        ("go test ./...", GO, "example.com/b > TestParse"),
+        ("cargo test --no-fail-fast", CARGO, "src/lib.rs b > adds"),
+        ("npx jest", JEST, "t/b.test.js > adds"),
+        ("pytest -q", IDS, "t.py::test_p[b - b]"),
+    ],
+    ids=["tap", "node", "go", "cargo", "jest", "pytest"],
+)
+def test_tests_of_one_name_in_several_files_are_told_apart(command: str, output: str, name: str) -> None:
+    one, other = (read(output.format(file), command) for file in ("a", "b"))
+    assert one
+    assert other
+    assert (one.names_all, other.names_all) == (True, True)
+    assert name in other.failing
+    assert name not in one.failing
+
+
 @pytest.mark.parametrize(
     "output",
     [
-        "FAILED a.py::test_p[a - b] - x\nFAILED a.py::test_p[a - c] - x\n2 failed, 1 passed in 0.1s\n",
         "FAILED a.py::test_a - x\n!!!!!! stopping after 1 failures !!!!!!\n1 failed, 1 passed in 0.1s\n",
         "SUBFAILED a.py::test_u - x\nFAILED a.py::test_u - x\n2 failed, 1 passed in 0.1s\n",
         "FAILED a.py::test_a - x\nFAILED a.py::printed_by_a_test - x\n1 failed, 1 passed in 0.1s\n",

@@ -26,12 +26,13 @@ def ask(loop: Loop) -> Ask:
     return Ask(Role.AUTHOR, f"{_ROLE}\n\n{prompt}", SessionUse.NEW, is_closed=True, carries_messages=False)
 
 
+AGAIN = "`untildone resume` asks it again; a task that says what must hold helps"
+AGAIN_SMALLER = "`untildone resume` asks it again; say in the task that a few small test files are enough"
+
+
 def no_tests(profile: str) -> str:
-    """Why the loop cannot go on: the author left no test that counts."""
-    return (
-        f"{profile} wrote no acceptance tests that count: new test files that can be read. "
-        "hint: `untildone resume` asks it again; a task that says what must hold helps"
-    )
+    """Why the loop cannot go on: the author left no file that could be a test."""
+    return f"{profile} wrote no acceptance tests that count: new test files that can be read. hint: {AGAIN}"
 
 
 def not_run(profile: str, paths: tuple[str, ...], problem: str = "") -> str:

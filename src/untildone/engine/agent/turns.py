@@ -332,22 +332,28 @@ class Turn:
 
         forks = self.asking.forks
         transcript = forks.transcript(action, answer, self._prompt) if forks.may_be_forked(action) else ""
-        tests = self._tests(action, answer) if action.ask.role is Role.AUTHOR else None
+        tests, problem = self._tests(action, answer) if action.ask.role is Role.AUTHOR else (None, None)
         self.stepper.end_turn(action.ask.role, action.iteration, answer, seconds, look, transcript, tests)
+        if problem is not None:
+            self.stepper.write(Rested(Outcome.BLOCKED, f"{problem.sentence} hint: {problem.hint}"))
 
-    def _tests(self, action: AskAgent, answer: Answer) -> AcceptanceTests | None:
-        """The acceptance tests that the author wrote. They are kept before the journal says so."""
+    def _tests(self, action: AskAgent, answer: Answer) -> tuple[AcceptanceTests | None, UsageError | None]:
+        """The acceptance tests that the author wrote, and why they cannot be kept. They are kept before the journal says so."""
         from untildone.engine.verdicts import authoring
 
         store, loop_id = self.hands.store, self.loop.loop_id
-        return authoring.taken(
-            self.stepper.workspace,
-            self.loop,
-            action.agent,
-            self.asking.environment(action),
-            lambda name, text: store.carry(loop_id, name, text),
-            failed=bool(answer.failure),
-        )
+        try:
+            tests = authoring.taken(
+                self.stepper.workspace,
+                self.loop,
+                action.agent,
+                self.asking.environment(action),
+                lambda name, text: store.carry(loop_id, name, text),
+                failed=bool(answer.failure),
+            )
+        except UsageError as problem:
+            return None, problem
+        return tests, None
 
     def _look(self, action: AskAgent) -> Seen:
         loop = self.loop

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from untildone import agents
+from untildone.core.answers.authoring import AGAIN, AGAIN_SMALLER
 from untildone.core.errors import UsageError
 from untildone.core.judging.kinds.classify import has_test_name, is_cache, is_test_source
 from untildone.core.loop import Loop
@@ -103,7 +104,8 @@ def taken(
     *,
     failed: bool,
 ) -> AcceptanceTests | None:
-    """Keep the tests that the author wrote, and remove everything else that it left. None: it failed, or wrote none that count.
+    """Keep the tests that the author wrote, and remove everything else that it left. None: it failed, or wrote nothing. UsageError if none
+    of its files counts, or if they are too large.
 
     `keep` has the store of a cluster carry a text under a name."""
     _keep_login(loop.loop_id, choice, environment)
@@ -113,7 +115,7 @@ def taken(
         if written is not None and loop.settings.remote is not None:
             carry(workspace.shadow, written, keep)
         return written
-    except (NoSnapshot, OSError, UsageError):
+    except (NoSnapshot, OSError):
         return None
     finally:
         forget(loop.loop_id, environment)
@@ -123,11 +125,13 @@ def _kept(shadow: Shadow, loop: Loop, profile: str, folder: str) -> AcceptanceTe
     tree = loop.start.tree or ""
     new = dict(_new(folder, shadow.files(tree)))
     unusable = {path: why for path, content in new.items() if (why := why_unusable(path, content))}
+    notes = tuple(f"{path} does not count: {why}." for path, why in sorted(unusable.items())[:MOST_NOTES])
     tests = {path: content for path, content in new.items() if path not in unusable}
+    if unusable and not tests:
+        raise UsageError(f"{profile} wrote no acceptance tests that count. {' '.join(notes)}", AGAIN)
     if not tests:
         return None
     made = shadow.write_tree(tree, {path: Content(PLAIN, tests[path]) for path in tests}, kept_as="acceptance")
-    notes = tuple(f"{path} does not count: {why}." for path, why in sorted(unusable.items())[:MOST_NOTES])
     return AcceptanceTests(profile, made, tuple(sorted(tests)), proving.digest_of(tests.items()), notes)
 
 
@@ -152,7 +156,7 @@ def _is_test(path: str) -> bool:
 
 def _new(folder: str, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
     """The new files of a checkout by path, each up to a byte more than counts; no links and no pipes, and nothing of files that are no
-    tests by their names. NoSnapshot if they are too large together."""
+    tests by their names. UsageError if they are too large together."""
     size = 0
     for path in _files(folder):
         name = os.path.relpath(path, folder)
@@ -161,7 +165,7 @@ def _new(folder: str, known: Collection[str]) -> Iterator[tuple[str, bytes]]:
         content = disk.read_promptly(Path(path), LONGEST + 1) if _is_test(name) else b""
         size += len(content)
         if size > MOST_BYTES:
-            raise NoSnapshot("The tests of the author are too large.")
+            raise UsageError(f"The acceptance tests are too large: more than {MOST_BYTES >> 20} MB.", AGAIN_SMALLER)
         yield name, content
 
 
@@ -174,7 +178,10 @@ def _files(folder: str) -> Iterator[str]:
 def carry(shadow: Shadow, written: AcceptanceTests, keep: Callable[[str, str], None]) -> None:
     """Have the store of a cluster carry the tests to the other machines. The name has their hash, so that a machine which lost the loop
     meanwhile replaces nothing. Raises NoSnapshot, and UsageError if they are too large."""
-    text = proving.packed_files(_snapshot(shadow, written).items(), "The acceptance tests")
+    try:
+        text = proving.packed_files(_snapshot(shadow, written).items(), f"The acceptance tests by {written.profile}")
+    except UsageError as problem:
+        raise UsageError(problem.sentence, AGAIN_SMALLER) from problem
     keep(proving.ACCEPTANCE.format(sha256=written.sha256), text)
 
 

@@ -14,7 +14,7 @@ MOST = 5000
 
 # A runner, and a line with which it names one failed test. What follows a pytest name is why it failed.
 _LINES = (
-    ("pytest", r"(?P<kind>FAILED|ERROR) (?P<name>\S+\.py(?:::(?:(?! - ).)+)?)(?: - .*)?$"),
+    ("pytest", r"(?P<kind>FAILED|ERROR) (?P<name>\S+\.py(?:::(?:(?! - )[^[])+(?:\[.*?\](?= - |$))?)?)(?: - .*)?$"),
     ("unittest", r"(?P<kind>FAIL|ERROR): (?P<name>\S+ \(\S+\).*)$"),
     ("go", r" *(?P<kind>)--- FAIL: (?P<name>\S+) \([\d.]+s\)$"),
     ("cargo", r"(?P<kind>)test (?P<name>\S+(?: - .*)?) \.\.\. FAILED$"),
@@ -33,6 +33,25 @@ _LINES = (
     ),
 )
 _PATTERNS = tuple((runner, re.compile(text)) for runner, text in _LINES)
+# Files and packages of failed tests, whose names may be the same in several of them: in a line before them, or after them.
+_BEFORE = (
+    ("node", re.compile(r"test at (?P<place>.+):\d+:\d+$")),
+    ("jest", re.compile(r"FAIL +(?:.*? )?(?P<place>\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$")),
+    (
+        "cargo",
+        re.compile(
+            r" +(?:Running (?:unittests )?(?P<place>\S+) \(.*?(?P<crate>[\w-]+)-[0-9a-f]+\)|(?P<docs>Doc-tests \S+))$"
+        ),
+    ),
+)
+_AFTER = (
+    ("node", re.compile(r" +location: '(?P<place>.+):\d+:\d+'$")),
+    ("tap", re.compile(r" +location: '(?P<place>.+):\d+:\d+'$")),
+    ("go", re.compile(r"FAIL\t(?P<place>\S+)\t")),
+)
+_SUITE = re.compile(r" +type: 'suite'$")
+"""A group of tests of node, which fails with a test of it and is none itself."""
+_MAY_PLACE = re.compile(r"test at | *FAIL\s| +(?:Running|Doc-tests|location:|type:) ")
 _MAY_NAME = re.compile(
     r" *(?:FAILED |ERROR[ :]|FAIL[: ]|--- FAIL|test .*FAILED|✖|not ok|!!!|\{|●|TIMEOUT |SIG[A-Z]+ |rspec |\d+\) |\[ERROR\])"
 )
@@ -47,25 +66,60 @@ class Names:
 
     def __init__(self) -> None:
         self._found: dict[str, set[str]] = {}
+        self._placed: dict[str, set[str]] = {}
+        """The names with their files or packages."""
+        self._place: dict[str, str] = {}
+        """The file or package of the tests that come next."""
+        self._unplaced: dict[str, list[str]] = {}
+        """The names whose file or package may come next."""
         self._stopped = False
 
     def feed(self, plain: str) -> None:
         """Read a line without escape sequences."""
+        if _MAY_PLACE.match(plain):
+            self._take_place(plain)
         if not _MAY_NAME.match(plain):
             return
         self._stopped |= _STOPPED.match(plain) is not None
         for runner, pattern in _PATTERNS:
             if sign := pattern.match(plain):
-                names = self._found.setdefault(runner, set())
                 name = sign["name"].replace('","Test":"', ".")
-                if len(names) < MOST:
-                    names.add(f"{name} ({sign['kind'].lower()})" if sign["kind"] == "ERROR" else name)
+                self._add(runner, f"{name} ({sign['kind'].lower()})" if sign["kind"] == "ERROR" else name)
+
+    def _add(self, runner: str, name: str) -> None:
+        names = self._found.setdefault(runner, set())
+        if len(names) >= MOST:
+            return
+        names.add(name)
+        if place := self._place.get(runner):
+            self._placed.setdefault(runner, set()).add(f"{place} > {name}")
+        else:
+            self._unplaced.setdefault(runner, []).append(name)
+        if runner == "node":
+            # It names the place of each test.
+            self._place.pop(runner, None)
+
+    def _take_place(self, plain: str) -> None:
+        for runner, pattern in _BEFORE:
+            if sign := pattern.match(plain):
+                self._place[runner] = " ".join(filter(None, sign.groups()))
+        for runner, pattern in _AFTER:
+            if sign := pattern.match(plain):
+                names = self._unplaced.pop(runner, [])
+                self._placed.setdefault(runner, set()).update(f"{sign['place']} > {name}" for name in names)
+        if _SUITE.match(plain):
+            for runner in ("node", "tap"):
+                for name in self._unplaced.pop(runner, [])[-1:]:
+                    self._found[runner].discard(name)
 
     def of(self, runners: tuple[str, ...]) -> tuple[str, ...]:
         """The tests that these runners name, in order; none if a runner stopped at a failure: nobody knows of the rest."""
         if self._stopped:
             return ()
-        return tuple(sorted(name for runner in runners for name in self._found.get(runner, ())))
+        return tuple(sorted(name for runner in runners for name in self._of(runner)))
+
+    def _of(self, runner: str) -> set[str]:
+        return self._placed.get(runner) or self._found.get(runner, set())
 
 
 def can_name(command: str) -> bool:

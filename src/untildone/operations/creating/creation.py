@@ -22,6 +22,7 @@ from untildone.core.receipts import proving
 from untildone.core.values.value import dataclass, replace
 from untildone.engine import archiving
 from untildone.operations import trust
+from untildone.operations.creating import proofs
 from untildone.operations.creating.loop_settings import loop_budget, loop_settings
 from untildone.operations.driving.cluster import poke
 from untildone.operations.inside import refuse
@@ -85,6 +86,7 @@ def create(
         _check_sandbox(kept, environment)
     judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
     judged += () if in_cluster else _missing_programs(kept, environment)
+    judged += proofs.notices(kept, in_session=bool(hook_session))
     empty: tuple[str, ...] = ()
     if kept.worktree:
         place, empty = _worktree(kept, folder, folder, loop_id, environment)
@@ -185,11 +187,11 @@ def _created_in_cluster(store: Store, event: LoopCreated, *first: StartRequested
     folder = event.settings.options.get(proving.HELD_OUT)
     if not folder or share_of(folder) is not None:
         return store.create(event, *first)
-    from untildone.engine.verdicts import proving as proofs
+    from untildone.engine.verdicts.proving import HELD_OUT, packed
 
-    packed = proofs.packed(str(folder))
+    text = packed(str(folder))
     loop = store.create(event)
-    store.carry(loop.loop_id, proofs.HELD_OUT, packed)
+    store.carry(loop.loop_id, HELD_OUT, text)
     if first:
         with closing(store.open(loop.loop_id)) as journal:
             journal.append(*first)

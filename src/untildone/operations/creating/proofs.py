@@ -52,6 +52,16 @@ def checked(settings: LoopSettings, *, in_session: bool = False, in_cluster: boo
     return replace(settings, options={**settings.options, **_held_out(settings)})
 
 
+def notices(settings: LoopSettings, *, in_session: bool = False) -> tuple[str, ...]:
+    """What every proof together does not find, unless there are tests that the agent never sees."""
+    proofs = proving.chosen(settings)
+    has_unseen = proving.HELD_OUT in proofs or proving.ACCEPTANCE in proofs
+    if not proofs or has_unseen or not settings.options.get(proving.PROVE):
+        return ()
+    flags = f"{'' if in_session else '--held-out 20%, '}--held-out FOLDER or --acceptance AGENT"
+    return (f"The agent sees every test, so --prove cannot tell work that fits only these. hint: add {flags}",)
+
+
 def _is_share(settings: LoopSettings, *, in_cluster: bool) -> bool:
     """Whether a share of the project's own tests is kept back. UsageError if that is not possible with these settings, or not here, unless
     other machines do the work."""
