@@ -41,7 +41,7 @@ from untildone.core.plugins.gate import Gate
 from untildone.core.protection.sandbox import HostAsked
 from untildone.core.receipts import proving
 from untildone.core.values.value import replace
-from untildone.engine import boxes, leftovers, turns, usage_limits
+from untildone.engine import boxes, environments, leftovers, turns, usage_limits
 from untildone.engine.standby import Standby, Warm
 from untildone.engine.stepper import CHANGED_SINCE, Next, Stepper
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
@@ -245,7 +245,7 @@ class ProcessHands:
         known_files.note(self.stepper, self._environment)
 
     def _environment(self, choice: AgentChoice) -> Mapping[str, str]:
-        return {**self.around.environment, **self.around.profile_environment(choice.profile)}
+        return environments.of_agent(self.around, self.loop, choice)
 
     def _is_another_supervisor(self, action: AskAgent) -> bool:
         """Whether the loop rests now because the supervisor's program or settings are not those of the loop's start."""
@@ -403,9 +403,15 @@ class ProcessHands:
     def _judge(self) -> judging.Judge:
         """Runs the commands of gates in their rooms, and looks for signs of tampering. Nothing of the worker runs meanwhile."""
         self.standby.end()
-        environment = turns.environment(self.around, self.loop.loop_id)
+        around, loop = self.around, self.loop
         base = gating.Room(
-            self.stepper.place, environment, self.must_stop, self.around.redactor, self.groups, self.time_left
+            self.stepper.place,
+            environments.of_checks(around, loop),
+            self.must_stop,
+            around.redactor,
+            self.groups,
+            self.time_left,
+            left_out=environments.not_passed(around.environment, loop, around.pass_env),
         )
         hidden = () if self.store.root is None else (str(self.store.root),)
         loop_id = self.loop.loop_id
