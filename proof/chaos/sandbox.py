@@ -35,6 +35,7 @@ class Sandbox:
         self.clock = folder / "clock"
         environment = self.cli.environment
         environment[RUN] = run
+        environment["UNTILDONE_PASS_ENV"] = "CHAOS_*"
         environment["CHAOS_CLOCK"] = str(self.clock)
         environment["PYTHONPATH"] = f"{CLOCK}{os.pathsep}{environment['PYTHONPATH']}"
         self.store = self.cli.store()

@@ -67,6 +67,8 @@ class Sandbox:
             "ANTHROPIC_API_KEY": "dummy-key",
             # The fake agent notes its calls and process ids beside the workspace; in a box it could reach neither.
             "UNTILDONE_SANDBOX": "off",
+            # What the agent leaves running is found by it.
+            "UNTILDONE_PASS_ENV": MARK,
             MARK: str(self.folder),
         }
 

@@ -91,7 +91,7 @@ def killed_in_a_round(cli: CommandLine, after: float, *arguments: str) -> None:
 
 def test_every_round_comes_back_and_the_planted_one_is_found_over_kill_9(repository: CommandLine) -> None:
     cli = repository
-    cli.environment["PLANTED"] = str(PLANTED)
+    cli.environment |= {"PLANTED": str(PLANTED), "UNTILDONE_PASS_ENV": "PLANTED"}
     assert cli.run("run", *run_flags(cli), patience=300).code == 3
     check = "! grep -q spoiled LICENSE"
     killed(cli, 0.7, "bisect", "last", "--check", check)

@@ -488,7 +488,7 @@ def test_every_listed_command_can_be_helped(cli: CommandLine) -> None:
 
 
 def test_secrets_of_the_environment_are_not_told(cli: CommandLine) -> None:
-    cli.environment["MY_API_KEY"] = "sk-very-secret-value-123456"
+    cli.environment |= {"MY_API_KEY": "sk-very-secret-value-123456", "UNTILDONE_PASS_ENV": "MY_API_KEY"}
     ended = cli.run(
         "run", "--json", "x sk-very-secret-value-123456", "--command", f"sh -c 'echo $MY_API_KEY; echo \"{CLAIM}\"'"
     )

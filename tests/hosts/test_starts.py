@@ -206,7 +206,7 @@ def test_a_start_that_no_machine_kept_leaves_checks_in_place(tmp_path: Path, sto
     """There never was a room: nobody can have taken the start away to get out of it."""
     created(store, remote)
     site = Published(tmp_path / "one", next(TOKENS), "one-key")
-    with leased(store, LOOP, Host.CLUSTER, enter=site.enter) as stepper:
+    with leased(store, LOOP, Host.CLUSTER, parts=HostParts(site.enter)) as stepper:
         stepper.look_first()
         works(stepper, site, "a.txt")
     lose_start(remote)

@@ -10,6 +10,17 @@ from untildone.agents._setups import own_folder
 from untildone.core.plugins.agent import OwnFile
 
 _ADDRESS = re.compile(r"(?P<scheme>https?|wss?)://(?:[^/@\s]*@)?(?P<host>\[[^\]]+\]|[^/:?#\s]+)(?::(?P<port>\d+))?")
+AWS = (
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+    "AWS_SHARED_CREDENTIALS_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_*",
+)  # fmt: skip
+GOOGLE_CLOUD = (
+    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_*", "GCLOUD_PROJECT", "CLOUDSDK_*",
+)  # fmt: skip
+AZURE = (
+    "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "AZURE_*", "IDENTITY_ENDPOINT", "IDENTITY_HEADER", "MSI_*",
+)  # fmt: skip
+"""The variables of clouds, for a program whose model runs there."""
 _USUAL_PORTS = {"http": "80", "https": "443", "ws": "80", "wss": "443"}
 
 

@@ -277,6 +277,8 @@ class LoopSettings:
     """Hosts that agents in a box reach, beside those of their own API."""
     allow_ssh: bool = False
     """Whether agents in a box may use the person's SSH agent."""
+    pass_env: tuple[str, ...] = ()
+    """Variables of the person, by name or as `NAME_*`, that agents and checks get beside the usual ones."""
     gates: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     """Gates of plugins, by entry point or `module:NAME`, each with the argument that the person gave it."""
     promise: str | None = "<promise>COMPLETE</promise>"

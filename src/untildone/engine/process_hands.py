@@ -15,6 +15,7 @@ from untildone.core.kinds import Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Outcome, Role, Urgency, Usage
 from untildone.core.protection.sandbox import HostAsked
+from untildone.engine import environments
 from untildone.engine.agent import leftovers, turns
 from untildone.engine.agent.standby import Standby, Warm
 from untildone.engine.hands.before_turns import BeforeTurns
@@ -148,7 +149,7 @@ class ProcessHands:
 
     def environment(self, choice: AgentChoice) -> Mapping[str, str]:
         """The environment of the agent program of a profile."""
-        return {**self.around.environment, **self.around.profile_environment(choice.profile)}
+        return environments.of_agent(self.around, self.loop, choice)
 
     def _wait(self, action: Wait) -> Next:
         self.standby.end()

@@ -104,14 +104,17 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a runner gets from its host: the environment of agents and gates, the guard, the shared usage limits."""
+    """What a runner gets from its host: the environment, the guard, the shared usage limits."""
 
     environment: Mapping[str, str]
+    """The person's. `environments` says what of it agents and checks get."""
     redactor: Redactor
     guard: Guard
     limits: SharedLimits
     profile_environment: Callable[[str], Mapping[str, str]] = lambda _profile: {}
     """Variables for agents of one profile."""
+    pass_env: tuple[str, ...] = ()
+    """Variables that the settings let pass now, beside those that the loop was created with."""
     clock: Callable[[], float] = time.time
     host: Host = Host.TERMINAL
     site: Site = LocalSite()

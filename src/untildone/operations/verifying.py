@@ -15,7 +15,7 @@ from untildone.core.receipts import attestation
 from untildone.core.receipts.attestation import Attested, Envelope
 from untildone.core.receipts.receipt import receipt as receipt_of
 from untildone.core.values.value import dataclass, replace
-from untildone.operations import look
+from untildone.operations import look, pass_env
 from untildone.store import Store
 from untildone.store.seals import Seals
 from untildone.system import disk, ssh_signing, state_folder
@@ -218,7 +218,7 @@ def _run_again(
     watched: Watched,
 ) -> tuple[Verification, ...]:
     """Run the checks as the loop did, in a room of its settings, on the workspace as it is now; kill processes that they leave behind."""
-    from untildone.engine.agent import turns
+    from untildone.engine import environments
     from untildone.engine.verdicts import gating, judging
     from untildone.system import keeper
     from untildone.workspace.look import Workspace
@@ -226,12 +226,14 @@ def _run_again(
 
     workspace, commands = Workspace(place, loop.loop_id), _commands(loop)
     now = workspace.look(loop.changes, reading=Reading.ALL)
-    outside = turns.without_database(environment) if store.root is None else environment
-    env = {**turns.inherited(outside, loop.loop_id), **watched.mark}
+    outside = environments.without_database(environment) if store.root is None else environment
+    more = pass_env.now(store, environment)
+    env = {**environments.for_checks(outside, loop, more), **watched.mark}
     # Code that is right only under our mark is found out where the person would run it: the keeper takes the mark away.
     launcher = keeper.launcher() if loop.settings.room is RoomKind.PLAIN else ()
     redactor = Redactor.from_environment(environment)
-    base = gating.Room(place, env, lambda: False, redactor, watched.groups, launcher=launcher)
+    left_out = environments.not_passed(environment, loop, more)
+    base = gating.Room(place, env, lambda: False, redactor, watched.groups, launcher=launcher, left_out=left_out)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
     if loop.settings.remote is not None:
         loop = replace(loop, start_problem=ELSEWHERE)

@@ -82,6 +82,13 @@ def host_name(host: str) -> str:
     return host
 
 
+def variable_name(name: str) -> str:
+    """The name of a variable, or its beginning and `*`; ValueError if it is none."""
+    if name != "*" and not name.removesuffix("*").replace("_", "a").isalnum():
+        raise ValueError(f"{name[:60]!r} is no name of a variable: give NAME, NAME_* or *")
+    return name
+
+
 NOTICES = ("blocked", "rest", "limit", "lifted", "budget", "tampering")
 """The kinds of `core.notices`, which is not imported here: every command reads the declarations."""
 
@@ -506,6 +513,18 @@ class Settings:
         group=SANDBOX,
         flag=Flag("Agents in a box may use your SSH agent.", commands=(*EVERYWHERE, IN_SANDBOX)),
     )
+    pass_env: tuple[str, ...] = setting(
+        (),
+        "Pass variables on",
+        "Variables of yours that agents and checks get beside the usual ones: NAME, NAME_*, or * for all",
+        group=SANDBOX,
+        check=variable_name,
+        flag=Flag(
+            "A variable of yours that agents and checks get; NAME_* for several; repeatable.",
+            "NAME",
+            commands=(*EVERYWHERE, IN_SANDBOX),
+        ),
+    )
     worktree: bool = setting(
         default=False,
         title="Worktree",
@@ -712,6 +731,7 @@ class Chosen(TypedDict, total=False):
     allow_read: Sequence[str]
     allow_host: Sequence[str]
     allow_ssh: bool
+    pass_env: Sequence[str]
     ratchet: bool
     baseline: bool
     ignore_failing: bool

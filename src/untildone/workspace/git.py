@@ -20,6 +20,7 @@ from functools import lru_cache
 from untildone.core import live_file
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
+from untildone.core.protection.passing import passed
 from untildone.core.values.value import dataclass
 
 TYPE_CHECKING = False
@@ -59,6 +60,8 @@ Only newer versions know the second variable."""
 _FOREIGN = re.compile(
     r"UNTILDONE_\w+|GIT_(DIR|WORK_TREE|INDEX_\w+|\w*OBJECT_DIRECTOR\w+|COMMON_DIR|PREFIX|NAMESPACE|\w+_PATHSPECS)"
 )
+_GIT_S_OWN = ("GIT_*", "SSH_AUTH_SOCK", "SSH_AGENT_PID")
+"""Variables of git that a filter may see too: configuration that is given in variables counts as a whole, or git refuses it."""
 
 
 class GitFailed(Exception):
@@ -165,8 +168,9 @@ def git(
     """The standard output of a git command in the person's repository. Raises as `run` does.
 
     In a box, it runs the filters of the repository: an agent can change these. Outside of one, only a command with `remote` reaches
-    another repository."""
-    inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
+    another repository, and has the person's whole environment, with which helpers may log in."""
+    known = os.environ if remote and box is None else passed(os.environ, named=_GIT_S_OWN)
+    inherited = {name: value for name, value in known.items() if not _FOREIGN.fullmatch(name)}
     env = {**inherited, **_ENVIRONMENT, **({} if remote or box else _OFFLINE), **env}
     command: tuple[str, ...] = (git_program(folder), *_OPTIONS, *arguments)
     if box is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import Program, changed, surveyed
 
-from untildone.core.judging.commands import in_tree
+from untildone.core.judging.checks.commands import in_tree
 from untildone.core.judging.survey import Rules
 
 RUNS_TESTS = "#!/bin/sh\npython -m pytest -q\n"

@@ -45,6 +45,8 @@ class Program:
     steering: tuple[str, ...] = ()
     """Files of that folder that steer the program."""
     hosts: tuple[str, ...] = ()
+    own_variables: tuple[str, ...] = ()
+    """Environment variables for this program alone, as in `Needs`, if no adapter knows it."""
     counts: Counts = Counts.UNKNOWN
     totals_cost: bool = False
     """Whether it reports the dollars of the session so far."""
@@ -135,6 +137,7 @@ KNOWN: Mapping[str, Program] = {
         home=".qwen",
         steering=("settings.json", "QWEN.md", ".env"),
         hosts=("chat.qwen.ai", "portal.qwen.ai", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com"),
+        own_variables=("QWEN_*", "QWEN_API_KEY", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
         counts=Counts.CHUNKS,
         model_flag=True,
         # Its own choice asks the model about each tool call whether it is safe, and counts none of these requests.

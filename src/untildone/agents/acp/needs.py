@@ -10,6 +10,8 @@ from untildone.agents.acp.known import Program
 from untildone.core.plugins.agent import Needs
 
 _ADDRESSES = ("OPENAI_BASE_URL",)
+_KEYS = ("OPENAI_API_KEY", "OPENAI_*")
+"""Of the protocol that nearly every provider of models speaks."""
 
 
 def own_needs(program: Program, environment: Mapping[str, str]) -> Needs:
@@ -20,5 +22,5 @@ def own_needs(program: Program, environment: Mapping[str, str]) -> Needs:
         writable=(home,),
         read_only=tuple(file for each in steering for file in each),
         hosts=(*program.hosts, *hosts_in(environment, *_ADDRESSES)),
-        variables=_ADDRESSES,
+        variables=(*_KEYS, *program.own_variables),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.agents._needs import files, folders, hosts_in, in_home
+from untildone.agents._needs import AWS, AZURE, GOOGLE_CLOUD, files, folders, hosts_in, in_home
 from untildone.agents._setups import own_folder
 from untildone.core.plugins.agent import Needs, OwnFile
 
@@ -21,11 +21,19 @@ _STEERING = (
     *("daemon", "jobs"),
 )
 _CLOUDS = {
-    "CLAUDE_CODE_USE_BEDROCK": ((".aws",), ("*.amazonaws.com",)),
-    "CLAUDE_CODE_USE_VERTEX": ((".config/gcloud",), ("*.googleapis.com",)),
-    "CLAUDE_CODE_USE_FOUNDRY": ((".azure",), ("*.azure.com", "login.microsoftonline.com")),
+    "CLAUDE_CODE_USE_BEDROCK": ((".aws",), ("*.amazonaws.com",), AWS),
+    "CLAUDE_CODE_USE_VERTEX": ((".config/gcloud",), ("*.googleapis.com",), GOOGLE_CLOUD),
+    "CLAUDE_CODE_USE_FOUNDRY": ((".azure",), ("*.azure.com", "login.microsoftonline.com"), AZURE),
 }
-"""Variables that choose a cloud, the credentials for it in the home folder, and its hosts."""
+"""Variables that choose a cloud, the credentials for it in the home folder, its hosts, and its variables."""
+_VARIABLES = (
+    "ANTHROPIC_*", "CLAUDE_*", "CLAUDECODE", "DISABLE_*", "ENABLE_*", "MCP_*", "OTEL_*", "BASH_*", "IS_SANDBOX", "IS_DEMO",
+    "API_TIMEOUT_MS", "MAX_THINKING_TOKENS", "MAX_MCP_OUTPUT_TOKENS", "MAX_STRUCTURED_OUTPUT_RETRIES", "FALLBACK_FOR_ALL_PRIMARY_MODELS",
+    "SLASH_COMMAND_TOOL_CHAR_BUDGET", "USE_BUILTIN_RIPGREP", "FORCE_AUTOUPDATE_PLUGINS", "CLOUD_ML_REGION", "VERTEX_REGION_*",
+    "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_FOUNDRY_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN",
+    "CLAUDE_CODE_OAUTH_REFRESH_TOKEN", "CLAUDE_CODE_OAUTH_SCOPES", "CLAUDE_CODE_SESSION_ACCESS_TOKEN", "CLAUDE_CODE_CLIENT_CERT",
+    "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE", "OTEL_EXPORTER_OTLP_HEADERS",
+)  # fmt: skip
 
 
 def needs(environment: Mapping[str, str]) -> Needs:
@@ -49,7 +57,7 @@ def needs(environment: Mapping[str, str]) -> Needs:
         of_projects=(f"{folder}/projects/*/memory",),
         fresh=(f"{folder}/shell-snapshots", f"{folder}/session-env"),
         # The program itself, in an older way to install it.
-        readable=(f"{folder}/local", *(path for names, _ in clouds for path in in_home(environment, *names))),
-        hosts=(*_HOSTS, *(host for _, hosts in clouds for host in hosts), *hosts_in(environment, *_ADDRESSES)),
-        variables=("CLAUDE_CONFIG_DIR", *_ADDRESSES),
+        readable=(f"{folder}/local", *(path for names, _, _ in clouds for path in in_home(environment, *names))),
+        hosts=(*_HOSTS, *(host for _, hosts, _ in clouds for host in hosts), *hosts_in(environment, *_ADDRESSES)),
+        variables=(*_VARIABLES, *(variable for _, _, variables in clouds for variable in variables)),
     )

@@ -9,6 +9,9 @@ from untildone.agents._setups import own_folder
 from untildone.core.plugins.agent import Needs
 
 _HOSTS = ("api.openai.com", "chatgpt.com", "auth.openai.com")
+_VARIABLES = (
+    "CODEX_*", "OPENAI_*", "OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "CODEX_GITHUB_PERSONAL_ACCESS_TOKEN",
+)  # fmt: skip
 _ADDRESSES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 
 
@@ -26,5 +29,5 @@ def needs(environment: Mapping[str, str]) -> Needs:
         installed=(f"{home}/plugins",),
         readable=(f"{home}/packages",),
         hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
-        variables=("CODEX_HOME", *_ADDRESSES),
+        variables=_VARIABLES,
     )

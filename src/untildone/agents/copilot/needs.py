@@ -9,6 +9,10 @@ from untildone.agents._setups import own_folder
 from untildone.core.plugins.agent import Needs
 
 _HOSTS = ("github.com", "api.github.com", "*.githubcopilot.com")
+_VARIABLES = (
+    "COPILOT_*", "GH_*", "GITHUB_COPILOT_*", "COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "GITHUB_COPILOT_API_TOKEN",
+    "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN", "COPILOT_AGENT_PROMPT", "USE_BUILTIN_RIPGREP",
+)  # fmt: skip
 _ADDRESSES = ("COPILOT_PROVIDER_BASE_URL", "COPILOT_API_URL", "GH_HOST")
 
 
@@ -25,5 +29,5 @@ def needs(environment: Mapping[str, str]) -> Needs:
         ),
         installed=(f"{home}/pkg", *in_home(environment, ".cache/copilot/pkg")),
         hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
-        variables=("COPILOT_HOME", "COPILOT_PKG_CACHE_HOME", *_ADDRESSES),
+        variables=_VARIABLES,
     )

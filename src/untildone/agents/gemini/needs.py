@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from untildone.agents._needs import files, folders, hosts_in, in_home
+from untildone.agents._needs import GOOGLE_CLOUD, files, folders, hosts_in, in_home
 from untildone.agents._setups import own_folder
 from untildone.core.plugins.agent import Needs, OwnFile
 
@@ -12,6 +12,10 @@ _HOSTS = (
     *("generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"),
     *("accounts.google.com", "www.googleapis.com"),
 )
+_VARIABLES = (
+    "GEMINI_*", "GOOGLE_GEMINI_*", "GOOGLE_GENAI_*", "GOOGLE_VERTEX_*", "CODE_ASSIST_*", "SANDBOX*", "SEATBELT_PROFILE", "CLI_TITLE",
+    "GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_CLOUD_ACCESS_TOKEN",
+)  # fmt: skip
 _ADDRESSES = ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "CODE_ASSIST_ENDPOINT")
 _TRUSTED = "GEMINI_CLI_TRUSTED_FOLDERS_PATH"
 _VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
@@ -33,5 +37,5 @@ def needs(environment: Mapping[str, str]) -> Needs:
         installed=(f"{home}/tmp/bin",),
         readable=in_home(environment, ".config/gcloud") if vertex else (),
         hosts=(*_HOSTS, *(("*.googleapis.com",) if vertex else ()), *hosts_in(environment, *_ADDRESSES)),
-        variables=("GEMINI_CLI_HOME", _VERTEX, *_ADDRESSES),
+        variables=(*_VARIABLES, *GOOGLE_CLOUD),
     )

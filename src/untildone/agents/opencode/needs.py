@@ -15,11 +15,29 @@ _HOSTS = (
 )
 _STEERING = ("agent", "command", "plugin", "skill", "tool", "mode")
 _INSTALLED = ("bin", "node_modules", "packages")
-_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+_PROVIDERS = (
+    "ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE", "GOOGLE_GENERATIVE_AI", "OPENROUTER", "GROQ", "MISTRAL", "DEEPSEEK", "XAI", "COHERE",
+    "CEREBRAS", "TOGETHER", "TOGETHER_AI", "FIREWORKS", "DEEPINFRA", "PERPLEXITY", "AZURE", "AZURE_OPENAI", "AZURE_COGNITIVE_SERVICES",
+    "MOONSHOT", "KIMI", "ZHIPU", "ZAI", "DASHSCOPE", "MINIMAX", "VENICE", "OLLAMA", "LMSTUDIO", "NVIDIA", "BASETEN", "INCEPTION", "CHUTES",
+    "SYNTHETIC", "NEBIUS", "SILICONFLOW", "MODELSCOPE", "REQUESTY", "HELICONE", "POE", "V0", "UPSTAGE", "AI_GATEWAY", "AIHUBMIX",
+    "FRIENDLI", "INFERENCE", "MORPH", "SUBMODEL", "ZENMUX", "IFLOW", "LLAMA",
+)  # fmt: skip
+"""Providers of models, as their keys begin. Keys of wider power, such as those of AWS and GitHub, are not among them."""
+_KEYS = (
+    *(f"{name}_API_KEY" for name in _PROVIDERS),
+    *(
+        "HF_TOKEN",
+        "AZURE_RESOURCE_NAME",
+        "AZURE_COGNITIVE_SERVICES_RESOURCE_NAME",
+        "OPENAI_BASE_URL",
+        "ANTHROPIC_BASE_URL",
+        "GOOGLE_VERTEX_*",
+    ),
+)
 
 
 def needs(environment: Mapping[str, str], flavor: Flavor) -> Needs:
-    config, content = flavor.variable("CONFIG"), flavor.variable("CONFIG_CONTENT")
+    content = flavor.variable("CONFIG_CONTENT")
     folder = f"{own_folder(environment, 'XDG_CONFIG_HOME', '.config')}/{flavor.name}"
     state = (("XDG_DATA_HOME", ".local/share"), ("XDG_STATE_HOME", ".local/state"), ("XDG_CACHE_HOME", ".cache"))
     data, _, cache = own = [f"{own_folder(environment, variable, name)}/{flavor.name}" for variable, name in state]
@@ -32,5 +50,5 @@ def needs(environment: Mapping[str, str], flavor: Flavor) -> Needs:
             *folders(folder, *_STEERING, *(f"{name}s" for name in _STEERING)),
         ),
         hosts=(*flavor.hosts, *_HOSTS, *hosts_of(environment.get(content, ""))),
-        variables=(*_VARIABLES, config, content),
+        variables=(flavor.variable("*"), flavor.variable("API_KEY"), content, *_KEYS),
     )

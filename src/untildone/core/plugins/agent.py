@@ -133,7 +133,8 @@ class Needs:
     hosts: tuple[str, ...] = ()
     """The hosts of its API and login: `name`, `name:port` or `*.domain`."""
     variables: tuple[str, ...] = ()
-    """Environment variables that name its folders or the address of its API."""
+    """Environment variables for this program alone, beside its login: its folders, the address of its API, its keys. `NAME_*` stands for
+    all that begin so, but for secrets: these are named in full."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables to set in a box."""
 

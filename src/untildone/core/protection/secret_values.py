@@ -56,6 +56,11 @@ _NUMBER = r"[0-9.]+"
 _URL = r"[a-zA-Z][a-zA-Z0-9+.-]*://"
 _URL_PASSWORD = rf"{_URL}[^/\s:@]*:([^/\s@]+)@"
 _URL_TOKEN = rf"{_URL}(?=[^/\s:@]*\d)([^/\s:@]{{16,}})@"
+_IN_VALUE = (
+    r"(?i:password|passwd|secret|token)=(?P<value>[^&;\s\"']+)|(?i:\b(?:bearer|basic)) +[\w.~+/=-]{8,}|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(?:gh[opsur]_|github_pat_|glpat-|xox[abp]-|sk-|AKIA|hf_|npm_|pypi-)[A-Za-z0-9_-]{16,}"
+)
+"""What in a value is a secret, whatever the name says."""
 _OWN_MACHINE = rf"{_URL}(?:localhost|127\.|\[::1\])"
 
 
@@ -72,8 +77,29 @@ def secrets_in(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 yield name, part[1]
 
 
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable may hold a secret, however short its value is. Paths and numbers are none, nor are the words of `secrets_in`."""
+    words = _words(name)
+    parts = re.finditer(f"{_URL_PASSWORD}|{_URL_TOKEN}|{_IN_VALUE}", value)
+    if any((part[1] or part[2] or part["value"]) not in _COMMON_WORDS for part in parts):
+        return True
+    match _kind(words):
+        case None:
+            return False
+        case _Kind.PASSWORD:
+            return bool(value) and _is_secret(name, value)
+        case _:
+            return bool(value) and not (
+                words[-1] in _PLACE_WORDS or re.match(_PATH, value) or re.fullmatch(_NUMBER, value)
+            )
+
+
+def _words(name: str) -> list[str]:
+    return [word.rstrip("0123456789") or word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
+
+
 def _is_secret(name: str, value: str) -> bool:
-    words = [word.rstrip("0123456789") or word for word in re.split(r"[^A-Z0-9]+", name.upper()) if word]
+    words = _words(name)
     match _kind(words):
         case None:
             return False

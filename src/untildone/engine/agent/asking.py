@@ -15,11 +15,12 @@ from untildone.core.children import SOCKET
 from untildone.core.errors import UsageError
 from untildone.core.limits import REPORTED
 from untildone.core.loop import Loop
-from untildone.core.model import Role, SessionUse
+from untildone.core.model import AgentChoice, Role, SessionUse
 from untildone.core.plugins.agent_io import Reader, Request
 from untildone.core.protection.sandbox import SandboxNet
 from untildone.core.retries import needs_new_session
 from untildone.core.values.value import dataclass, replace
+from untildone.engine import environments
 from untildone.engine.agent import programs
 from untildone.engine.agent.forks import Forks
 from untildone.engine.agent.standby import Key, NextTurn
@@ -51,14 +52,15 @@ class Start:
 
 
 class Asking:
-    """Prepares one turn. `environment` is that of the loop's agents, without the variables of a profile."""
+    """Prepares one turn."""
 
-    def __init__(self, hands: ProcessHands, environment: Mapping[str, str]) -> None:
+    def __init__(self, hands: ProcessHands) -> None:
         self.hands = hands
         self.stepper = hands.stepper
         self.around = hands.around
         self.forks = Forks(self.stepper, self.around, self.environment)
-        self._own = environment
+        self._known: dict[AgentChoice, Mapping[str, str]] = {}
+        """The environments of the agents that were asked for."""
         self._refused_notes = ""
         """What the agent must know about refusals of its box in the turn before."""
 
@@ -70,7 +72,9 @@ class Asking:
         """The environment of an agent outside of its box."""
         sockets = self._sockets(action)
         more = {SOCKET: sockets[0]} if sockets else {}
-        return {**self._own, **self.around.profile_environment(action.agent.profile), **more}
+        if action.agent not in self._known:
+            self._known[action.agent] = environments.of_agent(self.around, self.loop, action.agent)
+        return {**self._known[action.agent], **more}
 
     def _sockets(self, action: AskAgent) -> tuple[str, ...]:
         """The socket by which the worker reaches loops of its own, if it may have any."""

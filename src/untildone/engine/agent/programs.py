@@ -15,6 +15,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Failure, FailureKind
 from untildone.core.plugins.agent import Agent, is_older
 from untildone.core.plugins.agent_io import Request
+from untildone.core.protection import passing
 from untildone.core.values.value import replace
 from untildone.system import disk
 from untildone.system.box.sandbox import Box, Network, in_network
@@ -65,7 +66,8 @@ def version(loop: Loop, folder: str) -> str:
         return ""
     if not agent.program or choice.command is not None:
         return ""
-    return _asked(agent.program, os.environ, lambda: box_for(loop, folder, choice, os.environ))
+    environment = passing.passed(os.environ)
+    return _asked(agent.program, environment, lambda: box_for(loop, folder, choice, environment))
 
 
 def with_version(
@@ -124,9 +126,13 @@ def explained(
     failure: Failure,
     environment: Mapping[str, str],
     box: Callable[[], Box | None] = unboxed,
+    left_out: frozenset[str] = frozenset(),
 ) -> Failure:
-    """The failure. If the program did not know an option, that is said, with how to upgrade it. `box` makes a box for the program."""
+    """The failure. If the program did not know an option, that is said, with how to upgrade it; if it names a variable that it did not get,
+    with how to let it pass. `box` makes a box for the program."""
     option = _UNKNOWN_OPTION.search(failure.message)
+    if names := passing.mentioned(failure.message, left_out):
+        return replace(failure, message=f"{failure.message} ({passing.not_got(names)})")
     if not agent.program or failure.kind not in UNEXPLAINED or not (option or _USAGE.search(failure.message)):
         return failure
     name = option["name"] if option else "an option"
@@ -143,9 +149,10 @@ def explained(
     )
 
 
-def version_of(program: str, environment: Mapping[str, str] = os.environ, box: Box | None = None) -> str:
+def version_of(program: str, environment: Mapping[str, str] | None = None, box: Box | None = None) -> str:
     """The version in the output of `PROGRAM --version`, run in a box if one is given; empty if there is none within PATIENCE seconds."""
     command: tuple[str, ...] = (program, "--version")
+    environment = passing.passed(os.environ) if environment is None else environment
     if box is not None:
         command, environment = box.argv(command), box.environment(environment)
     try:

@@ -11,7 +11,6 @@ from untildone.core import apply
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
-from untildone.core.children import SOCKET
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import (
     HostsAsked,
@@ -42,6 +41,7 @@ from untildone.core.plugins.agent_io import (
     SideReader,
     Used,
 )
+from untildone.core.protection.passing import PRIVATE
 from untildone.core.values.value import dataclass, field, replace
 from untildone.engine import usage_limits as limits
 from untildone.engine.agent import leftovers, programs, reports
@@ -51,27 +51,16 @@ from untildone.engine.agent.standby import Warm
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.stepper import Seen
 from untildone.engine.verdicts.gating import SHORTEST
-from untildone.system import orphans, process
+from untildone.system import process
 from untildone.system.process import Cause, Ended, Open, Spawn
 from untildone.workspace import worktrees
 
 if TYPE_CHECKING:
     from untildone.engine.boxes.network import Connected
     from untildone.engine.process_hands import ProcessHands
-    from untildone.engine.surroundings import Surroundings
 
 KEPT_ANSWER = 200_000
 UNKNOWN_WORD = "(a word that was drawn)"
-PRIVATE = (
-    "UNTILDONE_TOKEN",
-    "UNTILDONE_NOTIFY_SECRET",
-    "UNTILDONE_NOTIFY_WEBHOOK",
-    "UNTILDONE_NOTIFY_APPRISE",
-    "UNTILDONE_STORE",
-    SOCKET,
-)
-"""Variables of untildone that agents and checks do not inherit."""
-
 BROKE_OFF = (FailureKind.CRASHED, FailureKind.MALFORMED, FailureKind.TIMEOUT)
 """Failures of an agent that did not come to its end."""
 
@@ -98,7 +87,7 @@ class Turn:
         self.hands = hands
         self.stepper = hands.stepper
         self.around = hands.around
-        self.asking = Asking(hands, environment(hands.around, hands.loop.loop_id))
+        self.asking = Asking(hands)
         self._at_most = None if hands.time_left is None else max(SHORTEST, hands.time_left())
         self.allowed: float | None = None
         """How many seconds the turn may take, by the budget as of the last call of `timeout`."""
@@ -271,7 +260,12 @@ class Turn:
             self.hands.standby.end(broke_off=start.turn is not None and answer.failure.kind in BROKE_OFF)
             agent, environment = agents.of(action.agent), self.asking.environment(action)
             explained = programs.explained(
-                agent, request, answer.failure, environment, lambda: self.asking.box_for_version(action)
+                agent,
+                request,
+                answer.failure,
+                environment,
+                lambda: self.asking.box_for_version(action),
+                frozenset(self.around.environment.keys() - environment.keys() - {*PRIVATE}),
             )
             answer = replace(answer, failure=explained)
         answer = self._meter.conclude(action.agent, answer)
@@ -370,20 +364,3 @@ class Turn:
 
     def _title(self, action: AskAgent) -> str:
         return f"Round {action.iteration}: {self.loop.title}"
-
-
-def environment(around: Surroundings, loop_id: str) -> Mapping[str, str]:
-    """The environment of agents and checks, with the mark by which all processes of the loop are found."""
-    name, value = orphans.mark(loop_id)
-    return {**inherited(around.environment, loop_id), name: value}
-
-
-def without_database(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables with which libpq finds and opens databases: untildone's own is none of the agents'."""
-    return {name: value for name, value in environment.items() if not name.startswith("PG")}
-
-
-def inherited(environment: Mapping[str, str], loop_id: str) -> Mapping[str, str]:
-    """The environment without PRIVATE variables, with the loop's id."""
-    kept = {key: entry for key, entry in environment.items() if key not in PRIVATE}
-    return {**kept, "UNTILDONE_LOOP_ID": loop_id}

@@ -13,7 +13,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.core.plugins.gate import Gate
 from untildone.core.receipts.proving import TrialsRan
-from untildone.engine.agent import leftovers, turns
+from untildone.engine import environments
+from untildone.engine.agent import leftovers
 from untildone.engine.stepper import Next
 from untildone.engine.verdicts import gating, judging
 from untildone.workspace.shadow import Reading
@@ -116,14 +117,15 @@ class GateHands:
     def _judge(self) -> judging.Judge:
         """Runs the commands of gates in their rooms, and looks for signs of tampering. Nothing of the worker runs meanwhile."""
         self._hands.standby.end()
-        environment = turns.environment(self._hands.around, self.loop.loop_id)
+        around, loop = self._hands.around, self.loop
         base = gating.Room(
             self.stepper.place,
-            environment,
+            environments.of_checks(around, loop),
             self._hands.must_stop,
-            self._hands.around.redactor,
+            around.redactor,
             self._hands.groups,
             self._hands.time_left,
+            left_out=environments.not_passed(around.environment, loop, around.pass_env),
         )
         hidden = () if self._hands.store.root is None else (str(self._hands.store.root),)
         loop_id = self.loop.loop_id

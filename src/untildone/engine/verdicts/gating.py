@@ -48,6 +48,8 @@ class Room:
     """The command line that runs a shell command."""
     launcher: tuple[str, ...] = ()
     """A program with its arguments that starts every command line, outside of boxes and rooms: see `system.keeper`."""
+    left_out: frozenset[str] = frozenset()
+    """Variables of the person that commands do not get."""
 
 
 def run_step(

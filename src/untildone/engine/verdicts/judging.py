@@ -22,6 +22,7 @@ from untildone.core.judging.trees import Edit, Remove, Restore, Write
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult, RoomKind, TestsRule
 from untildone.core.plugins.gate import NOT_COMPARED, CommandEnd, CommandRan, Gate
+from untildone.core.protection import passing
 from untildone.core.receipts.proving import Base, Trial, TrialsRan
 from untildone.core.values.hints import Protocol, assert_never
 from untildone.core.values.value import dataclass, replace
@@ -388,7 +389,9 @@ class Judge:
         base = replace(base, interrupted=interrupted) if interrupted else base
         ran = self._undisturbed(need, base, room)
         failed = ran.end is not CommandEnd.EXITED or bool(ran.exit_code)
-        return replace(ran, room=room.kind, notes=(*room.notes, *(self._reasons(ran, room) if failed else ())))
+        return replace(
+            ran, room=room.kind, notes=(*room.notes, *(self._reasons(need.command, ran, room) if failed else ()))
+        )
 
     def _inside(self, room: Room) -> gating.Room:
         """How commands are run in a room."""
@@ -407,10 +410,11 @@ class Judge:
             touched = room.touched()
         return replace(ran, rewrote=(*touched.changed, *touched.same))
 
-    def _reasons(self, ran: CommandRan, room: Room) -> tuple[str, ...]:
-        """Sentences about why a command may fail in this room only."""
+    def _reasons(self, command: str, ran: CommandRan, room: Room) -> tuple[str, ...]:
+        """Sentences about why a command may fail here only: in this room, with this environment."""
         missed = unreachable.why(ran.tail, room.kind, has_network=self._loop.settings.room_net)
-        return (*((missed,) if missed else ()), *room.absent())
+        unset = passing.why(command, ran.tail, self._base.left_out)
+        return (*filter(None, (missed, unset)), *room.absent())
 
 
 def _judged(loop: Loop, shadow: Shadow) -> Loop:

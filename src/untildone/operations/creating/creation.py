@@ -85,7 +85,7 @@ def create(
     if not in_cluster:
         _check_sandbox(kept, environment)
     judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
-    judged += () if in_cluster else _missing_programs(kept, environment)
+    judged += () if in_cluster else (*_missing_programs(kept, environment), *_left_out(kept, environment))
     judged += proofs.notices(kept, in_session=bool(hook_session))
     empty: tuple[str, ...] = ()
     if kept.worktree:
@@ -172,6 +172,14 @@ def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tup
 
     notices = (check_programs.notice(check, kept.workspace, environment) for check in kept.checks)
     return tuple(notice for notice in notices if notice)
+
+
+def _left_out(kept: LoopSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence about variables of the person that agents and checks do not get, although they seem to need them."""
+    from untildone.operations.creating import left_out
+
+    sentence = left_out.notice(kept, environment)
+    return (sentence,) if sentence else ()
 
 
 def _how_judged_in_cluster(kept: LoopSettings) -> tuple[str, ...]:

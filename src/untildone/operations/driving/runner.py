@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from untildone.core.kinds import Host
 from untildone.core.notices import NoticeKind
 from untildone.core.prices import PUBLISHED
-from untildone.engine.agent import turns
+from untildone.engine import environments
 from untildone.engine.engine import Engine
 from untildone.engine.notices.notify import NotifySettings, check_packages
 from untildone.engine.notices.telling import OutboxNotifier
@@ -39,11 +39,12 @@ def surroundings(
     With loops in Postgres, agents and checks do not get the variables of its client, such as PGPASSWORD; a profile may set them."""
     redactor = known_secrets.redactor(environment, chosen)
     return Surroundings(
-        environment=turns.without_database(environment) if chosen.store else environment,
+        environment=environments.without_database(environment) if chosen.store else environment,
         redactor=redactor,
         guard=guard or Guard(),
         limits=SharedLimits(default_folder()),
         profile_environment=lambda name: chosen.profiles[name].env if name in chosen.profiles else {},
+        pass_env=chosen.pass_env,
         host=host,
         adoption=Adoption() if drives_one else None,
         prices=PUBLISHED.changed(chosen.prices),

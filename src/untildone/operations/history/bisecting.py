@@ -11,6 +11,7 @@ from untildone.core.history.bisecting import Snapshot
 from untildone.core.loop import Loop
 from untildone.core.model import GateResult
 from untildone.core.values.value import replace
+from untildone.operations import pass_env
 from untildone.operations.creating import known_secrets
 from untildone.settings import load
 from untildone.store import Store
@@ -125,14 +126,16 @@ class _Runs:
         return all(result.passed for result in self.known[iteration])
 
     def _run(self, tree: str) -> tuple[GateResult, ...]:
-        from untildone.engine.agent import turns
+        from untildone.engine import environments
         from untildone.engine.verdicts import gating, snapshot_checks
         from untildone.workspace.look import Workspace
 
         place, loop = self.loop.settings.workspace, self.loop
         redactor = known_secrets.redactor(self.environment, load(self.store.home, {}, self.environment))
-        outside = turns.without_database(self.environment) if self.store.root is None else self.environment
-        env = {**turns.inherited(outside, loop.loop_id), **self.mark}
-        base = gating.Room(place, env, lambda: False, redactor, self.groups)
+        outside = environments.without_database(self.environment) if self.store.root is None else self.environment
+        more = pass_env.now(self.store, self.environment)
+        env = {**environments.for_checks(outside, loop, more), **self.mark}
+        left_out = environments.not_passed(self.environment, loop, more)
+        base = gating.Room(place, env, lambda: False, redactor, self.groups, left_out=left_out)
         hidden = () if self.store.root is None else (str(self.store.root),)
         return snapshot_checks.run(loop, Workspace(place, loop.loop_id, start=loop.start), hidden, base, tree)

@@ -115,7 +115,8 @@ def _run_folder(chosen: Settings) -> Iterator[Path]:
 def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Path, flags: dict[str, Any]) -> Program:
     """The agent with the hook of this run. Its processes carry a mark by which the guard finds them."""
     from untildone import agents
-    from untildone.engine.agent import programs, turns
+    from untildone.core.protection import passing
+    from untildone.engine.agent import programs
     from untildone.hosts.hook import presence
     from untildone.hosts.wrap import injecting
     from untildone.hosts.wrap.job import Program
@@ -128,7 +129,8 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
     (own / runs.SETTINGS).write_text(json.dumps(request), encoding="utf-8")
     (own / runs.HOLDER).write_text(presence.of_process(os.getpid()), encoding="utf-8")
     name, value = orphans.mark(own.name)
-    inherited = {key: word for key, word in os.environ.items() if key not in (*turns.PRIVATE, "UNTILDONE_LOOP_ID")}
+    # The person starts this agent at their own terminal, so it gets their environment; checks and reviewers do not.
+    inherited = {key: word for key, word in os.environ.items() if key not in (*passing.PRIVATE, "UNTILDONE_LOOP_ID")}
     env = {**inherited, **profile.env, **injected.variables, name: value}
     path = programs.find(agents.find_with(profile.agent, profile.program or "").program, env)
     assert path is not None

@@ -12,6 +12,7 @@ from untildone import agents, settings
 from untildone.core.errors import AgentMissing, UsageError
 from untildone.core.plugins.agent import Agent
 from untildone.core.plugins.agent_io import Request
+from untildone.engine import environments
 from untildone.engine.agent import programs, trial
 from untildone.engine.agent.trial import Trial
 from untildone.operations.creating import loop_settings
@@ -105,4 +106,5 @@ def try_agent(folder: Path, name: str, command: str | None, model: str | None, t
         choice = loop_settings.loop_settings(chosen, str(folder)).worker
     except AgentMissing as problem:
         raise UsageError(problem.sentence, problem.hint) from None
-    return trial.try_agent(choice, {**os.environ, **settings.profile(chosen, name).env}, timeout)
+    passed = environments.for_agent(os.environ, choice, chosen.pass_env)
+    return trial.try_agent(choice, {**passed, **settings.profile(chosen, name).env}, timeout)

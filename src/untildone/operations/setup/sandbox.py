@@ -16,8 +16,7 @@ from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings, Role
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.values.value import replace
-from untildone.engine import boxes
-from untildone.engine.agent import turns
+from untildone.engine import boxes, environments
 from untildone.engine.boxes import network, planning
 from untildone.engine.place import Place
 from untildone.operations.creating.loop_settings import loop_settings
@@ -39,7 +38,7 @@ def run(
     kept = _settings(folder, flags, environment)
     boxes.containment(kept)
     profile = settings.profile(settings.load(folder, flags), kept.worker.profile)
-    outside = {name: value for name, value in environment.items() if name not in turns.PRIVATE} | dict(profile.env)
+    outside = environments.for_agent(environment, kept.worker, environments.named(kept)) | dict(profile.env)
     if shutil.which(command[0], path=outside.get("PATH")) is None:
         raise UsageError(f"The program '{command[0]}' was not found.", "install it, or put its folder on PATH")
     plan = planning.plan_for(

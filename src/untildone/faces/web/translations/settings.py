@@ -116,6 +116,11 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "除自身 API 的主机外，沙箱中的智能体可以访问的主机（按名称）",
         "除自身 API 的主機外，沙箱中的代理可以存取的主機（按名稱）",
     ),
+    "Pass variables on": ("传递变量", "傳遞變數"),
+    "Variables of yours that agents and checks get beside the usual ones: NAME, NAME_*, or * for all": (
+        "除常用变量外，智能体和检查还能得到的您的变量：NAME、NAME_*，或用 * 表示全部",
+        "除常用變數外，代理和檢查還能得到的您的變數：NAME、NAME_*，或用 * 表示全部",
+    ),
     "Allow SSH agent": ("允许 SSH 代理", "允許 SSH 代理程式"),
     "Agents in a box may use your SSH agent": (
         "沙箱中的智能体可以使用您的 SSH 代理",
