@@ -1,9 +1,11 @@
-"""covers: calls of tools over HTTP whose client goes away before the answer."""
+"""covers: calls of tools over HTTP: the first ones, and those whose client goes away before the answer."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,12 @@ def asked(seconds: float) -> bytes:
 
 async def post(app: FastAPI, *received: dict[str, Any]) -> list[dict[str, Any]]:
     """What the server sends to a client that sends this, and then waits."""
+    async with app.router.lifespan_context(app), asyncio.timeout(WITHIN):
+        return await answer_to(app, *received)
+
+
+async def answer_to(app: FastAPI, *received: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the application, which has started, sends to such a client."""
     headers = {
         "host": "127.0.0.1",
         "authorization": f"Bearer {TOKEN}",
@@ -63,8 +71,7 @@ async def post(app: FastAPI, *received: dict[str, Any]) -> list[dict[str, Any]]:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    async with app.router.lifespan_context(app), asyncio.timeout(WITHIN):
-        await app(scope, receive, send)
+    await app(scope, receive, send)
     return sent
 
 
@@ -73,6 +80,39 @@ def test_a_client_that_stays_gets_its_answer(app: FastAPI) -> None:
     head, *rest = asyncio.run(post(app, *parts, {"type": "http.request", "body": b"", "more_body": False}))
     assert head["status"] == 200
     assert b"Never starts" in b"".join(each.get("body", b"") for each in rest)
+
+
+def test_first_calls_that_come_at_once_are_all_answered(app: FastAPI) -> None:
+    """The first one loads the package, and the others wait for that."""
+
+    async def all_at_once() -> list[list[dict[str, Any]]]:
+        body = {"type": "http.request", "body": asked(0.1), "more_body": False}
+        async with app.router.lifespan_context(app), asyncio.timeout(WITHIN):
+            return await asyncio.gather(*(answer_to(app, body) for _ in range(4)))
+
+    answers = asyncio.run(all_at_once())
+    assert [head["status"] for head, *_ in answers] == [200] * 4
+    assert all(b"Never starts" in rest[0]["body"] for _, *rest in answers)
+
+
+def test_a_first_call_that_is_given_up_does_not_keep_the_next_from_its_answer(app: FastAPI) -> None:
+    async def given_up_then_asked() -> list[dict[str, Any]]:
+        body = {"type": "http.request", "body": asked(0.1), "more_body": False}
+        async with app.router.lifespan_context(app), asyncio.timeout(WITHIN):
+            first = asyncio.create_task(answer_to(app, body))
+            await asyncio.sleep(0)
+            first.cancel()
+            await asyncio.wait([first])
+            return await answer_to(app, body)
+
+    head, *_ = asyncio.run(given_up_then_asked())
+    assert head["status"] == 200
+
+
+def test_a_server_starts_without_the_package_of_the_protocol() -> None:
+    """It takes a third of the time of a start, and most clients of a server never ask for it."""
+    code = "import sys, untildone.faces.api.app, untildone.faces.mcp.served; print([m for m in sys.modules if m in ('mcp', 'mcp_types')])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -113,4 +113,4 @@ def test_without_tomlkit_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "tomlkit", None)
     with pytest.raises(UsageError, match="tomlkit") as raised:
         edited("", {"mode": "ralph"})
-    assert raised.value.hint == "pip install 'untildone[serve]'"
+    assert raised.value.hint.endswith("uv tool install '.[serve]', or pipx install --force '.[serve]'")

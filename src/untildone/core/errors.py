@@ -55,12 +55,17 @@ class LoopNotFound(UsageError):
     """No loop has that id, or an abbreviated id fits more than one."""
 
 
+def installing(extra: str) -> str:
+    """How to install an extra, as README says."""
+    command = f"uv tool install '.[{extra}]', or pipx install --force '.[{extra}]'"
+    return f"install the extra `{extra}`; in a clone of untildone: {command}"
+
+
 class MissingPackage(UsageError):
     """A package of an extra is not installed."""
 
     def __init__(self, sentence: str, extra: str) -> None:
-        command = f"uv tool install '.[{extra}]', or pipx install --force '.[{extra}]'"
-        super().__init__(sentence, f"install the extra `{extra}`; in a clone of untildone: {command}")
+        super().__init__(sentence, installing(extra))
 
 
 class ReplyRefused(UsageError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from untildone.core.errors import UsageError
+from untildone.core.errors import MissingPackage
 
 
 def edited(text: str, target: Mapping[str, Any]) -> str:
@@ -15,9 +15,7 @@ def edited(text: str, target: Mapping[str, Any]) -> str:
     try:
         import tomlkit
     except ImportError:
-        raise UsageError(
-            "Saving settings needs the package tomlkit, which is not installed.", "pip install 'untildone[serve]'"
-        ) from None
+        raise MissingPackage("Saving settings needs the package tomlkit, which is not installed.", "serve") from None
     values = _without_none(target)
     for start in (_with_new_settings(text, values), text):
         try:

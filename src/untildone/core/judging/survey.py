@@ -11,8 +11,8 @@ from untildone.core.judging.checks.scripts import CheckFiles, Place
 from untildone.core.judging.kinds.classify import Classifier, Judging, is_cache, language_of
 from untildone.core.judging.tables import Kind, Language
 from untildone.core.judging.trees import Edit, Remove, Restore, Tree, Write, ancestors, in_order, parent, resolved
-from untildone.core.judging.versions import meaning, rust, shared
-from untildone.core.judging.versions.shared import Part
+from untildone.core.judging.versions import crates, meaning, rust, shared
+from untildone.core.judging.versions.parts import Part
 from untildone.core.values.value import dataclass
 
 MOST_FETCHED = 2000
@@ -193,7 +193,7 @@ class _Comparison:
         start, claimed = self._start.content(path), self._claimed.content(path)
         compare = shared.comparer(path)
         if compare is None or self._is_unreadable(path, start, claimed):
-            has_tests = start is not None and shared.has_tests(start)
+            has_tests = start is not None and crates.has_tests(start)
             return (
                 JudgeFile(path, kind, self._change(path), shared.why(path))
                 if kind is not Kind.TEST or has_tests

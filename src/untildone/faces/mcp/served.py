@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.abc import TaskGroup, TaskStatus
 from fastapi import FastAPI
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as StarletteRequest
 from starlette.routing import Route
@@ -24,12 +24,14 @@ from untildone import settings
 from untildone.core.errors import UsageError
 from untildone.core.loop import Loop
 from untildone.faces.mcp.loops import with_checks
-from untildone.faces.mcp.server import server
 from untildone.operations.access.scopes import Caller, Scope
 from untildone.operations.control import Heard
 from untildone.operations.creating.creation import Created
 from untildone.operations.driving.service import Service
 from untildone.operations.stores import Store
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH = "/mcp"
 _caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -38,19 +40,60 @@ _caller: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 def mount(app: FastAPI, service: Service) -> None:
     """Add the address to the application that has the API, whose middleware authenticates every request."""
-    made = server(ServedLoops(service), _need_control)
-    # The middleware of the server has checked names, origins and sizes.
-    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    made.streamable_http_app(stateless_http=True, json_response=True, transport_security=unchecked)
-    app.router.routes.append(Route(PATH, _Endpoint(made.session_manager.handle_request), methods=["POST"]))
+    answering = _Answering(service)
+    app.router.routes.append(Route(PATH, _Endpoint(answering), methods=["POST"]))
     before = app.router.lifespan_context
 
     @asynccontextmanager
     async def running(host: FastAPI) -> AsyncIterator[Any]:
-        async with before(host) as state, made.session_manager.run():
+        async with before(host) as state, answering.until_left():
             yield state
 
     app.router.lifespan_context = running
+
+
+def _manager(service: Service) -> StreamableHTTPSessionManager:
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from untildone.faces.mcp.server import server
+
+    made = server(ServedLoops(service), _need_control)
+    # The middleware of the server has checked names, origins and sizes.
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    made.streamable_http_app(stateless_http=True, json_response=True, transport_security=unchecked)
+    return made.session_manager
+
+
+class _Answering:
+    """Answers requests of MCP. Its package is loaded by the first one: that takes a third of the time in which a server starts."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._tasks: TaskGroup | None = None
+        self._ready: StreamableHTTPSessionManager | None = None
+        self._loading = anyio.Lock()
+
+    @asynccontextmanager
+    async def until_left(self) -> AsyncIterator[None]:
+        """Answer requests until the application ends."""
+        async with anyio.create_task_group() as self._tasks:
+            yield
+            self._tasks.cancel_scope.cancel()
+
+    async def manager(self) -> StreamableHTTPSessionManager:
+        """What answers requests. Only the first caller waits for it to be loaded, and the application goes on meanwhile."""
+        async with self._loading:
+            if self._ready is None:
+                assert self._tasks is not None, "the application has not started"
+                manager = await anyio.to_thread.run_sync(_manager, self._service)
+                await self._tasks.start(self._run, manager)
+                self._ready = manager
+            return self._ready
+
+    async def _run(self, manager: StreamableHTTPSessionManager, *, task_status: TaskStatus[None]) -> None:
+        async with manager.run():
+            task_status.started()
+            await anyio.sleep_forever()
 
 
 class _Endpoint:
@@ -59,17 +102,18 @@ class _Endpoint:
     path = PATH
     """For the metrics, which read it from the route of a request."""
 
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
+    def __init__(self, answering: _Answering) -> None:
+        self._answering = answering
 
     async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
         scope["route"] = self
         noted = _caller.set(scope["state"]["caller"])
         try:
             body = await StarletteRequest(scope, receive).body()
+            manager = await self._answering.manager()
             async with anyio.create_task_group() as group:
                 group.start_soon(_cancel_when_gone, receive, group.cancel_scope)
-                await self._answer(scope, _again(body), send)
+                await manager.handle_request(scope, _again(body), send)
                 group.cancel_scope.cancel()
         except ClientDisconnect:
             pass  # nobody reads an answer

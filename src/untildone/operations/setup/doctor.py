@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from untildone import agents as programs
-from untildone.core.errors import UntilDoneError
+from untildone.core.errors import UntilDoneError, installing
 from untildone.core.values.value import dataclass
 from untildone.operations.creating import suggestions
 from untildone.operations.sessions import hook
@@ -148,8 +148,7 @@ def _terminal(environment: Mapping[str, str]) -> Iterator[Finding]:
 def _server() -> Iterator[Finding]:
     missing = [name for name in SERVER_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        fix = "pip install 'untildone[serve]'"
-        yield Finding("server", State.WARNING, f"`untildone serve` lacks {', '.join(missing)}.", fix)
+        yield Finding("server", State.WARNING, f"`untildone serve` lacks {', '.join(missing)}.", installing("serve"))
         return
     yield Finding("server", State.OK, "`untildone serve` can start.")
 
