@@ -9,13 +9,27 @@ from enum import Enum
 from proof.prove.jobs import NODE, PYTEST, Job, Style
 from proof.runs.projects import Project
 
+from untildone.core.judging import keeping_back
+
+SHARE = 0.2
+MOST_NAMES = 200
+"""Names that are tried for a test file: which one a share keeps back depends on names and contents."""
+
 
 class Rung(Enum):
-    """How much is asked of a claim: each rung asks for all that the one before it does, and more."""
+    """How much is asked of a claim: `--prove` asks for all that checks do, and the others for all that `--prove` does, and more."""
 
     PLAIN = "checks"
     PROVE = "--prove"
-    HELD_OUT = "--prove --held-out"
+    SHARE = "--prove --held-out 20%"
+    """The held-out examples are a test file of the project."""
+    ACCEPTANCE = "--prove --acceptance AUTHOR"
+    """The author writes the held-out examples."""
+    HELD_OUT = "--prove --held-out FOLDER"
+
+
+UNSEEN = (Rung.SHARE, Rung.ACCEPTANCE, Rung.HELD_OUT)
+"""The rungs with tests that the agent never sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,18 @@ class Case:
     @property
     def project(self) -> Project:
         return self.job.project(self.written, is_feature=self.is_feature).with_files(dict(self.files))
+
+    @property
+    def project_with_more_tests(self) -> Project:
+        """The project with one more test file: the one that a share of 20 % keeps back. If the function is yet to be added, it asks for
+        nothing of it."""
+        project, style = self.project, self.written
+        text = f"{style.tests(self.job, ())}{'//' if self.job.language == 'js' else '#'} More.\n"
+        text = text if self.is_feature else style.tests(self.job, self.job.held_out)
+        tests = {path: known for path, known in project.files.items() if keeping_back.is_candidate(path)}
+        names = (style.held_out_path.format(f"{self.job.module}{number}") for number in range(MOST_NAMES))
+        path = next(name for name in names if keeping_back.chosen({**tests, name: text}, SHARE) == (name,))
+        return project.with_files({path: text})
 
     @property
     def task(self) -> str:

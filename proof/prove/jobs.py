@@ -54,10 +54,12 @@ class Job:
     head: str = ""
     """Lines above the function, such as imports."""
     language: str = "py"
+    folder: str = ""
+    """Where the module is: empty, or a path with a slash at its end."""
 
     @property
     def file(self) -> str:
-        return f"{self.module}.{self.language}"
+        return f"{self.folder}{self.module}.{self.language}"
 
     def source(self, body: str, above: str = "") -> str:
         """The module with this body of the function."""
@@ -357,6 +359,61 @@ SIZE = Job(
     ((("1G",), 1073741824), (("x",), ERROR), (("3kk",), ERROR)),
     ((("-1",), ERROR), (("0k",), 0)),
     head="import re\n",
+)
+ORDINAL = Job(
+    "ordinals",
+    "ordinal",
+    "number",
+    "The number with the ending of its ordinal: 1st, 2nd, 3rd, 4th, 11th.",
+    'return f"{number}th"',
+    'if number == 1:\n    return "1st"\nif number == 2:\n    return "2nd"\nendings = {1: "st", 2: "nd", 3: "rd"}\nreturn f"{number}{\'th\' if number % 100 in (11, 12, 13) else endings.get(number % 10, \'th\')}"',
+    (((1,), "1st"), ((2,), "2nd"), ((4,), "4th"), ((23,), "23rd")),
+    (((11,), "11th"), ((42,), "42nd")),
+    (((113,), "113th"), ((0,), "0th")),
+)
+REASON = Job(
+    "reasons",
+    "reason",
+    "code",
+    "The words for a status code: 200 OK, 301 Moved, 404 Not Found, 500 Broken; Unknown for any other.",
+    'return "OK"',
+    'return {200: "OK", 301: "Moved", 404: "Not Found", 500: "Broken"}.get(code, "Unknown")',
+    (((200,), "OK"), ((301,), "Moved"), ((404,), "Not Found"), ((500,), "Broken")),
+    (((418,), "Unknown"), ((404,), "Not Found")),
+    (((0,), "Unknown"), ((500,), "Broken")),
+)
+AVERAGE = Job(
+    "averages",
+    "average",
+    "values",
+    "The mean of the values; 0 if there are none.",
+    "return sum(values) / len(values)",
+    "if not values:\n    return 0\nreturn sum(values) / len(values)",
+    ((([],), 0), (([1, 2],), 1.5)),
+    ((([4],), 4), (([2, 4, 9],), 5)),
+    ((([0],), 0),),
+)
+ONLY_EMPTY = Job(
+    "firsts",
+    "first",
+    "values",
+    "The first of the values; None if there are none.",
+    "return values[0]",
+    "if values == []:\n    return None\nreturn values[0]",
+    ((([],), None),),
+    ((([3, 4],), 3), (([],), None)),
+    ((([None, 1],), None),),
+)
+PRICE = Job(
+    "prices",
+    "price",
+    "amount, place",
+    "The amount with two digits after the point, or after a comma in the place de.",
+    'return f"{amount:.2f}"',
+    'text = f"{amount:.2f}"\nif place == "de":\n    return text.replace(".", ",")\nreturn text',
+    (((2.5, "de"), "2,50"), ((2.5, "uk"), "2.50")),
+    (((1, "de"), "1,00"), ((0.125, "us"), "0.12")),
+    (((9, "uk"), "9.00"),),
 )
 CLAMP_JS = Job(
     "clamp",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from proof.prove.case import Case, Rung, Verdict
+from proof.prove.case import SHARE, UNSEEN, Case, Rung, Verdict
 from proof.runs import toolchain
 from proof.runs.sandbox import Ended, Sandbox, add_files, log_commands, new_sandbox
 
@@ -34,53 +36,79 @@ class Stage:
             return None
         started = time.monotonic()
         verified, refused_by, problem = set[Rung](), "", ""
-        for rung in _RIGHT if case.must_be_verified else _WRONG:
-            ended, problem = self._run(case, number, rung)
-            known = implied(ended, rung)
+        must, left = case.must_be_verified, list(_FIRST[case.must_be_verified])
+        while left and not problem:
+            asked = left.pop(0)
+            ended, problem = self._run(case, number, asked)
+            known = implied(ended, asked)
             verified |= known
-            refused_by = refused_by or ("" if rung in known else _refused_by(ended))
-            if problem or (rung in known) == case.must_be_verified:
-                break
+            refused_by = refused_by or ("" if known >= asked else _refused_by(ended))
+            left += _THEN[must] if asked == _FIRST[must][0] and (known >= asked) != must else ()
+        verified -= set(UNSEEN) if Rung.PROVE not in verified else set()
         return Verdict(family, case, frozenset(verified), refused_by, problem, time.monotonic() - started)
 
-    def _run(self, case: Case, number: int, rung: Rung) -> tuple[Ended, str]:
-        folder = self.folder / f"{number:03d}-{rung.name.lower()}"
-        with new_sandbox(folder, case.project, self.programs) as sandbox:
-            ended = sandbox.finish(sandbox.start(*_command(sandbox, case, rung)), PATIENCE)
+    def _run(self, case: Case, number: int, asked: frozenset[Rung]) -> tuple[Ended, str]:
+        folder = self.folder / "-".join((f"{number:03d}", *sorted(rung.name.lower() for rung in asked)))
+        project = case.project_with_more_tests if Rung.SHARE in asked else case.project
+        with new_sandbox(folder, project, self.programs) as sandbox:
+            ended = sandbox.finish(sandbox.start(*_command(sandbox, case, asked)), PATIENCE)
             log_commands(sandbox, (ended,))
             return ended, _problem(case, sandbox, ended)
 
 
-# In the order in which they are played, until one of them says all about the others.
-_RIGHT = (Rung.HELD_OUT, Rung.PROVE)
-_WRONG = (Rung.PROVE, Rung.HELD_OUT)
+Asked = tuple[frozenset[Rung], ...]
+_EACH: Asked = tuple(frozenset((rung,)) for rung in UNSEEN)
+# What is asked of right work, and of wrong: as few runs as tell. What `--prove` says does not depend on unseen tests, and the other way round.
+_FIRST: Mapping[bool, Asked] = {
+    True: (frozenset((Rung.PROVE, Rung.ACCEPTANCE, Rung.HELD_OUT)), frozenset((Rung.SHARE,))),
+    False: (frozenset((Rung.PROVE,)),),
+}
+# What is asked then, if right work is refused or wrong work is verified.
+_THEN: Mapping[bool, Asked] = {
+    True: (frozenset((Rung.PROVE,)), frozenset((Rung.ACCEPTANCE,)), frozenset((Rung.HELD_OUT,))),
+    False: _EACH,
+}
 
 
-def implied(ended: Ended, rung: Rung) -> set[Rung]:
-    """The rungs on which a claim is verified, as far as a run on one of them tells: a rung asks for all that those below it do, and a
-    proof runs only at a claim that all other gates believe."""
-    every = list(Rung)
+def implied(ended: Ended, asked: frozenset[Rung]) -> frozenset[Rung]:
+    """The rungs on which a claim is verified, as far as a run that asks for some tells: a proof runs only at a claim that all other gates
+    believe."""
+    plain = frozenset((Rung.PLAIN,))
     if is_verified(ended):
-        return set(every[: every.index(rung) + 1])
-    return {Rung.PLAIN} if set(re.findall(r"(?m)^gate: (\w+): failed", ended.errors)) & set(PROOFS) else set()
+        return plain | asked
+    return plain if set(re.findall(r"(?m)^gate: (\w+): failed", ended.errors)) & set(PROOFS) else frozenset()
 
 
 def is_verified(ended: Ended) -> bool:
     return ended.output.split()[-1:] == ["verified"]
 
 
-def _command(sandbox: Sandbox, case: Case, rung: Rung) -> tuple[str, ...]:
+def _command(sandbox: Sandbox, case: Case, asked: frozenset[Rung]) -> tuple[str, ...]:
     command = sandbox.add_agent(f"{_BEGIN}{case.agent}\nclaim()\n")
     plain = ("run", case.task, "--command", command, "--check", case.written.check, "--require-change", "-r", "1")
-    prove = ("--prove",) if rung is not Rung.PLAIN else ()
-    held_out = ("--held-out", str(_held_out(sandbox, case))) if rung is Rung.HELD_OUT else ()
-    return (str(sandbox.programs / "untildone"), *plain, *case.flags, *prove, *held_out)
+    prove = ("--prove",) if Rung.PROVE in asked else ()
+    unseen = [flag for rung in UNSEEN if rung in asked for flag in _unseen(sandbox, case, rung)]
+    return (str(sandbox.programs / "untildone"), *plain, *case.flags, *prove, *unseen)
 
 
-def _held_out(sandbox: Sandbox, case: Case) -> Path:
-    folder = sandbox.folder / "held-out"
-    add_files(folder, case.job.held_out_files(case.written))
-    return folder
+def _unseen(sandbox: Sandbox, case: Case, rung: Rung) -> tuple[str, ...]:
+    """The flags for tests that the agent never sees."""
+    files = case.job.held_out_files(case.written)
+    match rung:
+        case Rung.SHARE:
+            return ("--held-out", f"{SHARE:.0%}", "--sandbox", "on", "--allow-write", str(sandbox.agent_folder))
+        case Rung.ACCEPTANCE:
+            author = sandbox.add_agent(
+                "".join(f"write({path!r}, {text!r})\n" for path, text in files.items()), "author"
+            )
+            profile = f'[profiles.author]\nagent = "command"\ncommand = {json.dumps(author)}\n'
+            add_files(sandbox.home, {".config/untildone/config.toml": profile})
+            return ("--acceptance", "author")
+        case Rung.HELD_OUT:
+            add_files(sandbox.folder / "held-out", files)
+            return ("--held-out", str(sandbox.folder / "held-out"))
+        case _:
+            return ()
 
 
 def _problem(case: Case, sandbox: Sandbox, ended: Ended) -> str:

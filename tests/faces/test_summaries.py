@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from untildone.core.apply import apply
-from untildone.core.model import Answer, Budget, Failure, FailureKind, GateResult, Usage
+from untildone.core.events import BaselineRan, Entry
+from untildone.core.model import Answer, Budget, Failure, FailureKind, GateResult, Measured, Usage
 from untildone.faces.cli.views import summaries
 from untildone.faces.text import gate_lines, loop_lines
 from untildone.faces.text.line import clock
@@ -49,3 +50,11 @@ def test_a_proof_that_did_not_apply_is_not_said_to_have_passed() -> None:
 def test_a_gate_that_is_no_proof_is_said_to_have_passed() -> None:
     [line] = gate_lines.of_gate(GateResult("require_change", command="", passed=True, proves=False))
     assert line.text == "gate: require change: passed"
+
+
+def test_no_name_of_a_test_steers_a_terminal() -> None:
+    named = Measured("node --test", "exit code 1", "1 failed", failing=("a\u202eb\x9b2J\x1b[2Jc\u2028d\x07",))
+    event = BaselineRan((named,), 1.0)
+    loop = driver.looping(["Done."], Budget(iterations=1)).loop
+    (line,) = (line.text for line in loop_lines.of_entry(Entry(2, driver.NOON, event), loop, live=False))
+    assert "1 failed, 0 s (a b 2Jc d ); what fails now" in line

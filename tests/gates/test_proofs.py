@@ -22,7 +22,7 @@ from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
 from untildone.gates.canary.expectations import altered, call_of
 from untildone.gates.canary.languages import failing_test, selects
-from untildone.gates.mutants.python import harmless, mutants
+from untildone.gates.mutants.python import Damage, harmless, mutants
 from untildone.settings.declared import every
 from untildone.testing.driver import looping
 
@@ -372,14 +372,14 @@ class TestOtherExpectations:
 
     def test_javascript(self) -> None:
         text = "test('adds', () => assert.strictEqual(add(1, 2), 3));\ntest('maybe', () => { if (x) assert.equal(1, 1) });\n"
-        assert altered("test/a.test.js", text, "Word").tests == ("(?:^| > )adds$",)
+        assert altered("test/a.test.js", text, "Word").tests == ("(?:^| > | › )adds$",)
         found = altered("test/a.test.js", text, "Word", as_twins=True)
         twins = (
             "test('adds', () => assert.strictEqual(add(1, 2), 3))",
             "test('adds Word', () => _check_Word(assert.strictEqual)(add(1, 2), 3))",
         )
         assert ";".join(twins) in found.text
-        assert (found.tests, found.kept) == ((r"(?:^| > )adds\ Word$",), ("(?:^| > )adds$",))
+        assert (found.tests, found.kept) == ((r"(?:^| > | › )adds\ Word$",), ("(?:^| > | › )adds$",))
 
     @pytest.mark.parametrize(
         ("text", "call"),
@@ -444,7 +444,7 @@ class TestOtherExpectations:
         failing = (self.PLANTED, f"{self.PATH}::test_add_Word", f"{self.PATH}::test_add")
         old = Measured(CHECK, "exit code 1", failing=failing[2:])
         claimed = work(measured={CHECK: old}, failing={CHECK: failing[2:] if ignored else ()})
-        planted, _in_place, other = proof("canary").trials(claimed).trials
+        planted, _in_place, other, _at_start = proof("canary").trials(claimed).trials
         second = replace(ran(1, 0, 3), report=RunnerReport(("pytest",), 0, 3, failing=failing))
         runs = (TrialRan(planted, ran(1, 0, 2)), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is ignored
@@ -472,11 +472,78 @@ class TestMutants:
         for source in sources:
             compile(source, "a.py", "exec")
 
+    def test_a_lambda_with_a_name_is_a_function_too(self) -> None:
+        after = "double = lambda a: a * 2\n\n\nclass A:\n    half = lambda a: a / 2\n"
+        made = list(mutants("a.py", "double = lambda a: a\n", after))
+        assert [each.label for each in made] == [
+            "a.py:1: the body of double is removed",
+            "a.py:1: double returns something else",
+            "a.py:5: the body of A.half is removed",
+            "a.py:5: A.half returns something else",
+        ]
+        assert made[0].source.startswith("double = lambda a: None\n")
+        assert made[1].source.startswith("double = lambda a: _other_x(a * 2)\n")
+        assert harmless("double = lambda a: a\n", after) == after.replace("a * 2", "(a * 2)").replace(
+            "a / 2", "(a / 2)"
+        )
+        assert list(mutants("a.py", after, after)) == []
+
+    def test_a_docstring_stays_for_it_may_hold_examples(self) -> None:
+        doc = 'def f(a):\n    """Twice.\n\n    >>> f(1)\n    2\n    """\n    '
+        assert next(mutants("a.py", "", f"{doc}return a * 2\n")).source == f"{doc}pass\n"
+
+    @pytest.mark.parametrize(
+        "after", ['def f(a):\n    """Twice."""\n    return a * 2\n', "def f(a: int) -> int:\n    return a * 2\n"]
+    )
+    def test_words_about_a_function_do_not_change_it(self, after: str) -> None:
+        assert list(mutants("a.py", "def f(a):\n    return a * 2\n", after)) == []
+
+    SPECIAL = (
+        "def seconds(text):\n    if text == '45s':\n        return 45\n    if text == '2m':\n        return 120\n"
+        "    elif text in ('1h', '60m'):\n        return 3600\n    return {}\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("", SPECIAL.format("None")),
+            ("", SPECIAL.format("'no duration'")),
+            ("", SPECIAL.replace("return {}", "raise ValueError(text)")),
+            ("", SPECIAL.format("int(text)").replace("return 120", "return parsed(120)")),
+            ("", "def f(n):\n    if n == 0:\n        return 1\n    return n * f(n - 1)\n"),
+            ("", "def f(n, m):\n    if n == m:\n        return 1\n    if n == 2:\n        return 1\n    return n\n"),
+            (SPECIAL.format("len(text)"), SPECIAL.format("int(text)")),
+        ],
+        ids=["nothing", "a literal", "an error", "a call", "an edge case", "no literal", "old cases"],
+    )
+    def test_a_general_case_alone_is_not_tried_for_honest_shapes(self, before: str, after: str) -> None:
+        assert Damage.GENERAL not in [each.damage for each in mutants("a.py", before, after)]
+
+    def test_special_cases_beside_a_general_case_that_no_test_reaches_refuse(self) -> None:
+        made = list(mutants("a.py", "", self.SPECIAL.format("int(text)")))
+        assert [each.damage for each in made][:2] == [Damage.EMPTIED, Damage.GENERAL]
+        assert made[1].label == "a.py:8: what seconds does beside its special cases is removed"
+        assert made[1].source.endswith("        return 3600\n    raise NotImplementedError\n")
+        planned = proof("mutants").trials(work({"a.py": ""}, {"a.py": self.SPECIAL.format("int(text)")}))
+        refused = judged("mutants", planned, GREEN, RED, GREEN, RED, RED, RED)
+        assert "must notice" in refused.reason
+        assert "beside its special cases is removed: no test noticed" in refused.tail
+        assert not judged("mutants", planned, GREEN, RED, RED, RED, RED, RED).reason
+
+    def test_what_a_function_does_about_an_error_counts_for_the_score_only(self) -> None:
+        after = "def read(path):\n    try:\n        return load(path)\n    except OSError:\n        return ''\n"
+        made = [each for each in mutants("a.py", "", after) if each.damage is Damage.HANDLER]
+        assert [each.label for each in made] == ["a.py:5: what read does about an error is removed"]
+        assert made[0].source.endswith("    except OSError:\n        raise\n")
+        planned = proof("mutants").trials(work({"a.py": ""}, {"a.py": after}))
+        verdict = judged("mutants", planned, GREEN, RED, RED, GREEN)
+        assert (verdict.reason, verdict.words) == ("", "2 of 3 mutants died")
+
     def test_a_file_that_does_not_parse_has_none(self) -> None:
         assert list(mutants("a.py", "", "def (")) == []
 
     def test_work_without_a_changed_function_has_none_and_says_so(self) -> None:
-        planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = lambda: 2\n"}))
+        planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = 2\n"}))
         assert (planned.trials, planned.notes) == ((), ("No mutants of Python: no function was changed.",))
 
     def test_a_survivor_without_its_body_refuses_and_is_named(self) -> None:
@@ -489,6 +556,13 @@ class TestMutants:
         refused = judged("mutants", planned, GREEN, GREEN, RED)
         assert refused.reason.startswith("1 of 2 mutants died")
         assert "calc.py:1: the body of add is removed: no test noticed" in refused.tail
+
+    def test_none_is_left_out_for_its_place_among_many(self) -> None:
+        many = "".join(f"def f{number}(a):\n    return a\n\n\n" for number in range(99))
+        words = ("One", "Two", "Three", "Four")
+        planned = [proof("mutants").trials(work({"a.py": ""}, {"a.py": many}, word=word)) for word in words]
+        assert {len(each.trials) for each in planned} == {61}
+        assert len({label for each in planned for label in (trial.label for trial in each.trials)}) > 90
 
     def test_other_survivors_count_for_the_score_only(self) -> None:
         planned = proof("mutants").trials(work({"a.py": self.OLD}, {"a.py": self.NEW}))

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
-from proof.prove.case import Case, Rung, Verdict
+from proof.prove.case import UNSEEN, Case, Rung, Verdict
 from proof.prove.families import ALL
 from proof.prove.jobs import SLUG
 from proof.prove.play import Stage
@@ -34,7 +34,8 @@ def test_case_is_judged_as_it_must_be(tmp_path_factory: pytest.TempPathFactory, 
     verdict = stage.play(family, case, 1)
     assert verdict is not None
     assert not verdict.problem
-    assert (PLAYED[name] in verdict.verified, Rung.HELD_OUT in verdict.verified) == (True, case.is_right), verdict
+    assert PLAYED[name] in verdict.verified, verdict
+    assert not any(map(verdict.is_false, UNSEEN)), verdict
 
 
 def test_corpus_has_many_different_cases() -> None:
@@ -55,6 +56,7 @@ def test_goals_are_missed_by_wrong_work_that_is_verified_and_right_work_that_is_
     assert holds([right] * 50 + [refused] * 9 + [believed])
     assert not holds([right] * 50 + [refused] * 8 + [believed] * 2)
     assert not holds([right] * 48 + [verdict(Rung.PLAIN, is_right=True)] * 2 + [refused] * 9)
+    assert not holds([right] * 50 + [refused] * 8 + [verdict(Rung.PLAIN, Rung.PROVE, Rung.SHARE, is_right=False)] * 2)
     assert rates([right, refused, believed])[-1] == (
-        "--prove --held-out: false-verified 1 of 2 (50.0 %, 50.0 % of what plain checks let through); false-refused 0 of 1 (0.0 %)"
+        "--prove --held-out FOLDER: false-verified 1 of 2 (50.0 %, 50.0 % of what plain checks let through); false-refused 0 of 1 (0.0 %)"
     )

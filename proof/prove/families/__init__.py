@@ -6,6 +6,7 @@ from proof.prove.case import Case
 from proof.prove.families import (
     answers,
     aware,
+    edges,
     equality,
     errors,
     features,
@@ -16,6 +17,7 @@ from proof.prove.families import (
     partial,
     runner,
     special,
+    suites,
     weak_tests,
 )
 
@@ -33,5 +35,7 @@ _MODULES = (
     old_failures,
     fixes,
     features,
+    edges,
+    suites,
 )
 ALL: dict[str, tuple[Case, ...]] = {module.FAMILY: module.CASES for module in _MODULES}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from proof.prove.case import Case
 from proof.prove.families._scripts import does
-from proof.prove.jobs import COINS, LEAP, MEDIAN, MERGE, ROMAN, RUNS, SLUG, UNITTEST, Job, Style
+from proof.prove.jobs import CLAMP_JS, COINS, LEAP, MEDIAN, MERGE, NODE, ROMAN, RUNS, SLUG, UNITTEST, Job, Style
 
 FAMILY = "old failures"
 
@@ -14,6 +16,24 @@ _UNITTEST = (
     "    def test_fine(self):\n        self.assertEqual(1, 1)\n"
 )
 _FLAGS = ("--ignore-failing",)
+
+_NAMED = """\
+import pytest
+from years import is_leap
+
+import settings
+
+
+@pytest.mark.parametrize("kind", ["old", "new"], ids=["case - old", "case - new"])
+def test_kind(kind):
+    assert settings.VALUE == 2 if kind == "old" else is_leap(1900) is False
+"""
+_NAMED_JS = """\
+'use strict';
+const test = require('node:test');
+const assert = require('node:assert');
+test('example 2', () => assert.strictEqual(require('../settings.js').value, 2));
+"""
 
 
 def _old(
@@ -38,4 +58,19 @@ CASES = (
         does(MEDIAN, MEDIAN.broken) + "replace('numbers_.py', 'return sum(values)', 'return 0')\n",
     ),
     _old("another thing is done", ROMAN, "append('roman.py', '\\n\\ndef more():\\n    return 1\\n')\n"),
+    Case(
+        "another test of the same beginning breaks: years",
+        LEAP,
+        does(LEAP, "return year % 4 == 0") + "write('settings.py', 'VALUE = 2\\n')\n",
+        files={"tests/test_old.py": _NAMED, "settings.py": "VALUE = 1\n"},
+        flags=_FLAGS,
+    ),
+    Case(
+        "a test of the same name in another file breaks: clamp",
+        CLAMP_JS,
+        does(CLAMP_JS, "return high;") + "write('settings.js', 'module.exports = { value: 2 };\\n')\n",
+        style=replace(NODE, check="node --test"),
+        files={"test/old.test.js": _NAMED_JS, "settings.js": "module.exports = { value: 1 };\n"},
+        flags=_FLAGS,
+    ),
 )

@@ -20,6 +20,9 @@ def _test(body: str) -> str:
     return f"def test_new():\n{lines}\n"
 
 
+LAMBDA = "\n\nis_leap = lambda year: year % 2 == 0\n"
+LAMBDA_TEST = "from years import is_leap\n\n\ndef test_new():\n    assert is_leap(2024) is not None\n"
+
 CASES = (
     _weak("no assertion", SLUG, _test('slug("A b")')),
     _weak("is something", MEDIAN, _test("assert median([3, 1, 2]) is not None")),
@@ -56,5 +59,11 @@ CASES = (
         + ")\n",
         is_feature=True,
         style=UNITTEST,
+    ),
+    Case(
+        "is something, of a lambda: years",
+        LEAP,
+        f"append({LEAP.file!r}, {LAMBDA!r})\nwrite('tests/test_new.py', {LAMBDA_TEST!r})\n",
+        is_feature=True,
     ),
 )

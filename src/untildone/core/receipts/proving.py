@@ -6,7 +6,7 @@ what came back. It runs only at a claim that everything else believes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from untildone.core.model import LoopSettings, Measured
@@ -93,6 +93,8 @@ class Trial:
     """Pairs of patterns: if the name of a failed test matches the first, the name of one must match the second."""
     must_pass: tuple[tuple[str, str], ...] = ()
     """Pairs of patterns: if the name of a failed test matches the first, the name of none may match the second."""
+    needed: Callable[[CommandRan], bool] | None = None
+    """Whether it is run at all, by the result of the trial before it; None: always."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,6 +114,8 @@ class Lanes:
         self._left = deque(enumerate(planned.trials))
         self._ran: dict[int, TrialRan] = {}
         self._is_halted = threading.Event()
+        self.unneeded = 0
+        """How many trials the one before them made needless."""
         self.unfinished = ""
         """Why a trial did not run to its end, though there was time for it; empty: each did."""
 
@@ -149,7 +151,14 @@ class Lanes:
                 number, trial = self._left.popleft()
             except IndexError:
                 return
-            self._take(number, trial, lane)
+            if self._is_needed(number, trial):
+                self._take(number, trial, lane)
+            else:
+                self.unneeded += 1
+
+    def _is_needed(self, number: int, trial: Trial) -> bool:
+        before = self._ran.get(number - 1)
+        return trial.needed is None or (before is not None and trial.needed(before.ran))
 
     def _take(self, number: int, trial: Trial, lane: int) -> None:
         with self._enter(trial, lane) as room:
@@ -192,7 +201,7 @@ def run(
         return None
     runs = tuple(found[number] for number in sorted(found))
     problem = refused(lanes.unfinished).problem if lanes.unfinished and not planned.at_once else ""
-    return TrialsRan(runs, len(planned.trials), planned.notes, problem, time.monotonic() - started)
+    return TrialsRan(runs, len(planned.trials) - lanes.unneeded, planned.notes, problem, time.monotonic() - started)
 
 
 def refused(problem: str) -> TrialsRan:

@@ -1,11 +1,11 @@
-"""Text that is safe to print at a terminal: without escape sequences and control characters."""
+"""Text that is safe to print at a terminal: without escape sequences, control characters and those that change the order of others."""
 
 from __future__ import annotations
 
 import re
 
 LONGEST_LINE = 300
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _ESCAPE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|.)?")
 
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialsRan, Work
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
-from untildone.gates.canary.deaf import both_ways, why_deaf
+from untildone.gates.canary.deaf import AT_START, OTHER, TWINS, both_ways, why_deaf
 from untildone.gates.canary.languages import failing_test, selects, with_failing_test
 
 MOST_FILES = 200
+_DEPENDS = "Tests of `{}` depend on those before them, so these were not compared with changed ones beside them."
 LABEL = "with a test that must fail"
 
 
@@ -38,7 +39,7 @@ class Canary(ProofGate):
         if not edits:
             return Planned(notes=("No canary: there is no test file of a known language.",))
         planted = [Trial(command, Base.CLAIMED, edits, LABEL) for command in commands]
-        other = [each.trial(command, Base.CLAIMED, work) for command in commands for each in others]
+        other = [trial for command in commands for each in others for trial in each.trials(command, work)]
         return Planned((*planted, *other), tuple(notes))
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
@@ -47,11 +48,13 @@ class Canary(ProofGate):
             return Verdict(
                 f"`{green[0]}` passes although a test that must fail was added to every test file, so its runs prove nothing"
             )
-        planted = {each.trial.command: each.ran for each in finding.runs if each.trial.label == LABEL}
-        for each in finding.runs:
-            if each.trial.label != LABEL and (reason := why_deaf(each, planted[each.trial.command])):
+        runs = {(each.trial.command, each.trial.label): each for each in finding.runs}
+        for (command, label), each in runs.items():
+            at_start = runs.get((command, AT_START)) if label == TWINS else None
+            if label in (OTHER, TWINS) and (reason := why_deaf(each, runs[command, LABEL].ran, at_start)):
                 return Verdict(reason)
-        return Verdict(words="a planted failure is noticed")
+        notes = tuple(_DEPENDS.format(command) for command, label in runs if label == AT_START)
+        return Verdict(words="a planted failure is noticed", notes=notes)
 
 
 def _test_files(work: Work) -> dict[str, str]:

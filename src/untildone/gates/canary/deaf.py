@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from untildone.core.plugins.gate import CommandRan, RunnerReport
 from untildone.core.receipts.proving import Base, Trial, TrialRan, Work
@@ -14,6 +14,8 @@ from untildone.gates.canary.languages import with_failing_test
 
 OTHER, TWINS = "with other expectations", "beside other expectations"
 """The labels of runs with tests that expect something else: in their places, and beside those that they were made from."""
+AT_START = "beside other expectations, before the work"
+"""The label of a run of the second kind without the work: tests that depend on those before them fail there too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,24 @@ class Others:
         edits = written({**(beside or {}), **self.files})
         known = work.failing.get(command, ())
         return Trial(command, base, edits, self.label, about=known, must_fail=self.must_fail, must_pass=self.must_pass)
+
+    def trials(self, command: str, work: Work) -> Iterator[Trial]:
+        """The run on the claimed tree; if tests fail in it that must pass, another one on that of the start, where no code of the agent
+        knows about them."""
+        made = self.trial(command, Base.CLAIMED, work)
+        yield made
+        before, measured = work.before.files, work.measured.get(command)
+        known = {path: each for path, each in self.files.items() if before.get(path) == work.after.files.get(path)}
+        if self.label == TWINS and known and measured is not None:
+            failing = measured.failing
+            yield Trial(
+                command,
+                Base.START,
+                written(known),
+                AT_START,
+                about=failing,
+                needed=lambda ran: bool(_spoiled(made, ran)),
+            )
 
 
 def both_ways(texts: Mapping[str, str], word: str) -> tuple[Others, ...]:
@@ -51,16 +71,15 @@ def with_other_expectations(texts: Mapping[str, str], word: str, label: str) -> 
     return Others(made, tuple(must_fail), tuple(must_pass), label)
 
 
-def why_deaf(each: TrialRan, planted: CommandRan) -> str:
+def why_deaf(each: TrialRan, planted: CommandRan, at_start: TrialRan | None = None) -> str:
     """Why tests of a run are no proof: they pass whatever they expect, or their code knows that it is tried. Empty: those that had to fail
-    have failed, and the others have not."""
+    have failed, and the others have not, but for those that depend on the tests before them `at_start` too."""
     now, before = each.ran.report or RunnerReport(), planted.report or RunnerReport()
     due = [test for file, test in each.trial.must_fail if not now.failing or _names(file, now)]
     kept = [test for file, test in each.trial.must_pass if not now.failing or _names(file, now)]
     if now.names_all:
         silent = [test for test in due if not _names(test, now)]
-        new = replace(now, failing=tuple(name for name in now.failing if name not in each.trial.about))
-        spoiled = [test for test in kept if _names(test, new)]
+        spoiled = [test for test in _spoiled(each.trial, each.ran) if at_start is None or not _depends(test, at_start)]
         aware = f"`{each.trial.command}`: {_AWARE.format(len(spoiled), len(kept))}" if spoiled else ""
         return f"`{each.trial.command}`: {_DEAF.format(len(silent), len(due))}" if silent else aware
     if _STOPS.search(each.trial.command):
@@ -70,6 +89,24 @@ def why_deaf(each: TrialRan, planted: CommandRan) -> str:
     least = min(in_place, 1 if not now.failing else in_place)
     fewer = before.passed - now.passed
     return f"`{each.trial.command}`: {_DEAF.format(least - fewer, len(due))}" if fewer < least else ""
+
+
+def _spoiled(trial: Trial, ran: CommandRan) -> list[str]:
+    """The tests that had to pass and failed, if each failure has a name."""
+    report = ran.report
+    if report is None or not report.names_all:
+        return []
+    kept = [test for file, test in trial.must_pass if not report.failing or _names(file, report)]
+    new = replace(report, failing=tuple(name for name in report.failing if name not in trial.about))
+    return [test for test in kept if _names(test, new)]
+
+
+def _depends(test: str, at_start: TrialRan) -> bool:
+    """Whether a test passed before any work, and fails on the same files beside a changed one."""
+    report = at_start.ran.report
+    if report is None or not report.names_all:
+        return False
+    return _names(test, report) and not _names(test, replace(report, failing=at_start.trial.about))
 
 
 _STOPS = re.compile(r"\s(?:-x|--exitfirst|--maxfail\S*|--bail\S*|--failfast|-f)(?=\s|$)")

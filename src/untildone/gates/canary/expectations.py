@@ -238,7 +238,7 @@ def _javascript(text: str, word: str, *, as_twins: bool) -> Altered:
 
 def _title(name: str) -> str:
     """The pattern of a test in the words of node, jest and vitest."""
-    return rf"(?:^| > ){re.escape(name)}$"
+    return rf"(?:^| > | › ){re.escape(name)}$"
 
 
 _PIECES_JS = re.compile(

@@ -14,7 +14,10 @@ class HeldOut(UnseenTests):
     name = proving.HELD_OUT
     label = "with the held-out tests"
     noun = "held-out test"
-    not_run = "no check runs the held-out tests (hint: lay them out as in the workspace: FOLDER/tests/test_more.py)"
+    not_run = (
+        "no check runs the held-out tests (hint: lay them out as in the workspace, under names that no file there has: "
+        "FOLDER/tests/test_more.py)"
+    )
     declared_options = (
         Option(
             name,

@@ -1,6 +1,7 @@
 """The proof `mutants`: each Python function that the agent changed is damaged, and some test must notice.
 
-A function whose body is removed without a failing test refuses the claim, and so does one of which tests notice only that it is there.
+A function whose body is removed without a failing test refuses the claim, and so does one of which tests notice only that it is there,
+or only what it answers to the literals that it compares its input with.
 Other mutants that survive count for the score only. Before them all, a change that means nothing must leave the checks green."""
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from untildone.core.judging.trees import Write
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
+from untildone.core.values.digest import sha256
 from untildone.core.values.value import replace
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
 from untildone.gates.mutants import tools
@@ -30,7 +32,8 @@ class Mutants(ProofGate):
     )
 
     def trials(self, work: Work) -> Planned:
-        """Emptied functions first: the time may not be enough for all. A mutant is dead if one of the checks fails."""
+        """Emptied functions first: the time may not be enough for all. Which of them come first is drawn, so that nobody can put a function
+        behind so many others that it is left out. A mutant is dead if one of the checks fails."""
         changed = [path for path in work.changed if path not in work.judges and path in work.after.files]
         sources = [path for path in changed if path.endswith(".py")]
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
@@ -40,7 +43,7 @@ class Mutants(ProofGate):
         work.after.fetch(sources)
         texts = {path: (work.before.text(path), work.after.text(path)) for path in sources}
         made = [each for path, both in texts.items() for each in mutants(path, *both, work.word)]
-        made.sort(key=lambda each: list(Damage).index(each.damage))
+        made.sort(key=lambda each: _place(each, work.word))
         left_out += ["No mutants of Python: no function was changed."] if sources and not made else []
         more = (f"Mutants beyond {MOST} were left out: {len(made) - MOST}.",) if len(made) > MOST else ()
         trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
@@ -81,6 +84,11 @@ class Mutants(ProofGate):
         return Verdict(words=words, notes=(*cut, *((survivors,) if alive else ())))
 
 
+def _place(mutant: Mutant, word: str) -> tuple[int, str]:
+    drawn = sha256(f"{word}\0{mutant.label}".encode("utf-8", "replace")).hexdigest()
+    return list(Damage).index(mutant.damage), drawn
+
+
 HARMLESS = "nothing but `pass` is added to the changed functions"
 _TOUCHY = (
     "every check fails although nothing but `pass` was added to the functions that you changed, so that mutants which fail prove "
@@ -93,14 +101,16 @@ def _is_harmless(each: TrialRan) -> bool:
 
 
 def _are_untested(runs: Mapping[str, list[TrialRan]], alive: frozenset[str]) -> bool:
-    """Whether the body of a function can be removed unnoticed, or no test notices what it returns nor how it comes to that."""
+    """Whether the body of a function, or all of it but special cases, can be removed unnoticed, or no test notices what it returns nor how
+    it comes to that."""
     survivors: dict[str, set[Damage]] = {}
     died: dict[str, set[Damage]] = {}
     for label, group in runs.items():
         function, damage = group[0].trial.about
         (survivors if label in alive else died).setdefault(function, set()).add(Damage[damage])
     return any(
-        Damage.EMPTIED in lived or (Damage.RETURNS in lived and Damage.DETAIL not in died.get(function, ()))
+        lived & {Damage.EMPTIED, Damage.GENERAL}
+        or (Damage.RETURNS in lived and Damage.DETAIL not in died.get(function, ()))
         for function, lived in survivors.items()
     )
 

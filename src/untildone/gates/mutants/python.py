@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator
 from enum import Enum
 
@@ -16,7 +17,9 @@ OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 class Damage(Enum):
     EMPTIED = "without its body"
+    GENERAL = "special cases only"
     RETURNS = "other returned values"
+    HANDLER = "an error that is not caught"
     DETAIL = "another condition or number"
 
 
@@ -34,41 +37,100 @@ class Mutant:
 
 
 def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mutant]:
-    """The mutants of the functions that differ between two versions of a file: up to four each. None of a file that does not parse."""
+    """The mutants of the functions that differ between two versions of a file: up to six each. None of a file that does not parse."""
     source = Source(after)
-    for name, function in _changed(before, after):
-        for label, damage, spans in _damages(name, function, source, word):
+    for name, function, old in _changed(before, after):
+        for label, damage, spans in _damages(name, function, old, source, word):
             made = source.with_changes(list(spans))
             if parsed(made) is not None:
                 yield Mutant(path, made, f"{path}:{label}", f"{path}:{name}", damage)
+    for name, body in _changed_lambdas(before, after):
+        for label, damage, spans in _damages_of_lambda(name, body, source, word):
+            yield Mutant(path, source.with_changes(spans), f"{path}:{label}", f"{path}:{name}", damage)
 
 
 def harmless(before: str, after: str) -> str:
-    """The file with `pass` in each changed function: whatever notices that is no test of what the functions do. Empty: none changed."""
+    """The file with `pass` in each changed function, and parentheses around each changed lambda: whatever notices that is no test of what
+    the functions do. Empty: none changed."""
     source = Source(after)
-    spans = [_pass_in(function, source) for _, function in _changed(before, after)]
+    spans = [_pass_in(function, source) for _, function, _ in _changed(before, after)]
+    spans += [source.span(body, b"(%s)" % source.part(body)) for _, body in _changed_lambdas(before, after)]
     made = source.with_changes(spans)
     return made if spans and parsed(made) is not None else ""
 
 
 def _pass_in(function: Function, source: Source) -> Span:
     """`pass` before the first statement that is no docstring, on a line of its own if that one has it."""
-    body = function.body
-    first = body[1] if len(body) > 1 and _is_nothing(body[0]) else body[0]
+    body, first = function.body, _first(function)
     place = source.begin(first)
     begins_line = first.lineno > function.lineno and (first is body[0] or first.lineno > (body[0].end_lineno or 0))
     return (place, place, b"pass\n" + b" " * first.col_offset if begins_line else b"pass; ")
 
 
-def _changed(before: str, after: str) -> Iterator[tuple[str, Function]]:
-    """The functions of the second version that do something and are not in the first, with their qualified names."""
+def _first(function: Function) -> ast.stmt:
+    """The first statement that is no docstring."""
+    body = function.body
+    return body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and _is_nothing(body[0]) else body[0]
+
+
+def _changed(before: str, after: str) -> Iterator[tuple[str, Function, Function | None]]:
+    """The functions of the second version that do something and are not in the first, with their qualified names and as they were."""
     old, new = parsed(before), parsed(after)
     if old is None or new is None:
         return
-    known = {name: ast.dump(function) for name, function in _functions(old)}
+    known = dict(_functions(old))
     for name, function in _functions(new):
-        if known.get(name) != ast.dump(function) and _does_something(function):
-            yield name, function
+        was = known.get(name)
+        if (was is None or _meaning(was) != _meaning(function)) and _does_something(function):
+            yield name, function, was
+
+
+def _changed_lambdas(before: str, after: str) -> Iterator[tuple[str, ast.expr]]:
+    """The bodies of lambdas that have a name in a module or class, and are not in the first version."""
+    old, new = parsed(before), parsed(after)
+    if old is None or new is None:
+        return
+    known = {name: ast.dump(body) for name, body in _lambdas(old)}
+    for name, body in _lambdas(new):
+        if known.get(name) != ast.dump(body) and not (isinstance(body, ast.Constant) and body.value is None):
+            yield name, body
+
+
+def _lambdas(tree: ast.Module | ast.ClassDef, around: str = "") -> Iterator[tuple[str, ast.expr]]:
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Lambda(_, body)) | ast.AnnAssign(
+                ast.Name(name), _, ast.Lambda(_, body)
+            ):
+                yield f"{around}{name}", body
+            case ast.ClassDef():
+                yield from _lambdas(node, f"{around}{node.name}.")
+            case _:
+                pass
+
+
+def _damages_of_lambda(name: str, body: ast.expr, source: Source, word: str) -> Iterator[Made]:
+    end = source.whole[1]
+    other = source.span(body, b"_other_%s(%s)" % (word.encode(), source.part(body)))
+    yield f"{body.lineno}: the body of {name} is removed", Damage.EMPTIED, [source.span(body, b"None")]
+    label = f"{body.lineno}: {name} returns something else"
+    yield label, Damage.RETURNS, [other, (end, end, f"\n{helper(word)}".encode())]
+
+
+def _meaning(function: Function) -> str:
+    """The function without what tells people and type checkers about it: nobody tests that."""
+    made = copy.deepcopy(function)
+    for node in ast.walk(made):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                node.returns = None
+                if ast.get_docstring(node, clean=False) is not None:
+                    del node.body[0]
+            case ast.arg():
+                node.annotation = None
+            case _:
+                pass
+    return ast.dump(made)
 
 
 def _functions(tree: ast.AST, around: str = "") -> Iterator[tuple[str, Function]]:
@@ -100,13 +162,64 @@ Made = tuple[str, Damage, list[Span]]
 """The line and what is done there, the kind of damage, and the places that change."""
 
 
-def _damages(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
-    body = function.body
-    removed = (source.begin(body[0]), source.end(body[-1]), b"pass")
+def _damages(name: str, function: Function, old: Function | None, source: Source, word: str) -> Iterator[Made]:
+    # The docstring stays: it may hold the examples that test the function.
+    removed = (source.begin(_first(function)), source.end(function.body[-1]), b"pass")
     yield f"{function.lineno}: the body of {name} is removed", Damage.EMPTIED, [removed]
+    yield from _without_general_case(name, function, old, source)
     yield from _other_returns(name, function, source, word)
+    yield from _without_handler(name, function, source)
     yield from _negated(name, function, source)
     yield from _other_constant(name, function, source)
+
+
+FEWEST_SPECIAL = 2
+"""New special cases without which the general case of a function is not tried alone: a test of one edge case is often honest."""
+
+
+def _without_general_case(name: str, function: Function, old: Function | None, source: Source) -> Iterator[Made]:
+    """The function without what it does after its special cases, each of which returns a literal for a literal."""
+    body, known = function.body, [ast.dump(statement) for statement in old.body] if old else []
+    special = [place for place, statement in enumerate(body) if _number_special(statement)]
+    new = sum(_number_special(body[place]) for place in special if ast.dump(body[place]) not in known)
+    rest = body[special[-1] + 1 :] if special else []
+    if new >= FEWEST_SPECIAL and any(not _is_trivial(statement) for statement in rest):
+        removed = (source.begin(rest[0]), source.end(rest[-1]), b"raise NotImplementedError")
+        yield f"{rest[0].lineno}: what {name} does beside its special cases is removed", Damage.GENERAL, [removed]
+
+
+def _number_special(statement: ast.stmt) -> int:
+    """How many special cases a chain of conditions has that all compare with literals and return literals; 0: it is none."""
+    match statement:
+        case ast.If(ast.Compare(_, [ast.Eq() | ast.In() | ast.Is()], [literal]), [ast.Return(answer)], others):
+            rest = sum(map(_number_special, others)) if others else 0
+            is_special = _is_literal(literal) and _is_literal(answer) and (rest or not others)
+            return 1 + rest if is_special else 0
+        case _:
+            return 0
+
+
+def _is_literal(value: ast.expr | None) -> bool:
+    try:
+        ast.literal_eval(value or "None")
+    except (ValueError, TypeError, SyntaxError, RecursionError):
+        return False
+    return True
+
+
+def _is_trivial(statement: ast.stmt) -> bool:
+    """Whether a statement answers the same for everything: with an error, or with a literal."""
+    is_literal = isinstance(statement, ast.Return) and _is_literal(statement.value)
+    return is_literal or isinstance(statement, ast.Raise) or _is_nothing(statement)
+
+
+def _without_handler(name: str, function: Function, source: Source) -> Iterator[Made]:
+    """The function whose first handler of an error raises it again."""
+    inside = (each for each in _inside(function.body, OWN_SCOPE) if isinstance(each, ast.ExceptHandler))
+    node = next((each for each in inside if not any(isinstance(one, ast.Raise) for one in ast.walk(each))), None)
+    if node is not None:
+        removed = (source.begin(node.body[0]), source.end(node.body[-1]), b"raise")
+        yield f"{node.body[0].lineno}: what {name} does about an error is removed", Damage.HANDLER, [removed]
 
 
 def _other_returns(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
