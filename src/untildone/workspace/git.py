@@ -21,6 +21,7 @@ from untildone.core import live_file
 from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
 from untildone.core.values.value import dataclass
+from untildone.system import loading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def git(
 
     In a box, it runs the filters of the repository: an agent can change these. Outside of one, only a command with `remote` reaches
     another repository."""
-    inherited = {name: value for name, value in os.environ.items() if not _FOREIGN.fullmatch(name)}
+    inherited = {name: value for name, value in loading.without(os.environ).items() if not _FOREIGN.fullmatch(name)}
     env = {**inherited, **_ENVIRONMENT, **({} if remote or box else _OFFLINE), **env}
     command: tuple[str, ...] = (git_program(folder), *_OPTIONS, *arguments)
     if box is not None:
