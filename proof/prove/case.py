@@ -9,7 +9,7 @@ from enum import Enum
 from proof.prove.jobs import NODE, PYTEST, Job, Style
 from proof.runs.projects import Project
 
-from untildone.core.judging import keeping_back
+from untildone.core.judging.project_tests import keeping_back
 
 SHARE = 0.2
 MOST_NAMES = 200

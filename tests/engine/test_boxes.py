@@ -26,7 +26,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, Outcome, RoomKind
 from untildone.core.protection.sandbox import Sandbox, SandboxNet
 from untildone.core.protection.secrets import Redactor
-from untildone.engine.boxes import box_of, concealed, credentials, home, planning
+from untildone.engine.boxes import box_of, concealed, credentials, home, links, planning
 from untildone.engine.boxes.refusals import Refusals
 from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
@@ -261,6 +261,109 @@ def test_a_link_in_a_cache_makes_no_other_folder_writable(person: Person) -> Non
     (person.home / ".cache/claude-cli-nodejs").symlink_to(person.home / ".ssh")
     person.run("touch ~/.ssh/authorized_keys; echo x > ~/.cache/claude-cli-nodejs/authorized_keys", "claude")
     assert not (person.home / ".ssh/authorized_keys").exists()
+
+
+LED_ASTRAY = {
+    "a virtual environment": (".venv", {"VIRTUAL_ENV": "{0}/.venv"}),
+    "a folder on PATH": ("bin", {"PATH": "{0}/bin:/usr/bin:/bin"}),
+    "a folder around a cache": ("caches/uv", {"UV_CACHE_DIR": "{0}/caches/uv"}),
+    "modules": ("modules", {"PYTHONPATH": "{0}/modules", "NODE_PATH": "{0}/modules"}),
+}
+
+
+@pytest.mark.parametrize("name", LED_ASTRAY)
+def test_a_link_in_the_workspace_shows_and_opens_no_other_folder(person: Person, name: str) -> None:
+    """An agent leaves it in one turn; variables of the person name it when the box of the next turn is planned."""
+    person.write(".ssh/id_ed25519", content=SECRET)
+    path, variables = LED_ASTRAY[name]
+    (person.workspace / path).parent.mkdir(exist_ok=True)
+    (person.workspace / path).symlink_to(person.home / ".ssh")
+    env = {variable: value.format(person.workspace) for variable, value in variables.items()}
+    assert SECRET not in person.run(f"cat ~/.ssh/*; cat {path}/*; touch ~/.ssh/authorized_keys", env=env)
+    assert not (person.home / ".ssh/authorized_keys").exists()
+
+
+@pytest.mark.parametrize(("agent", "name"), [("claude", "local"), ("codex", "packages"), ("claude", "settings.json")])
+def test_a_link_in_the_folder_of_an_agent_shows_no_other_folder(person: Person, agent: str, name: str) -> None:
+    person.write(".ssh/id_ed25519", content=SECRET)
+    folder = person.home / f".{agent}"
+    folder.mkdir()
+    (folder / name).symlink_to("../.ssh/id_ed25519" if "." in name else "../.ssh")
+    assert SECRET not in person.run(f"cat ~/.{agent}/{name} ~/.{agent}/{name}/* ~/.ssh/*", agent)
+
+
+def test_settings_that_a_person_keeps_elsewhere_are_found(person: Person) -> None:
+    person.write(".dotfiles/claude/settings.json", content="kept elsewhere")
+    (person.home / ".claude").mkdir()
+    (person.home / ".claude/settings.json").symlink_to("../.dotfiles/claude/settings.json")
+    assert "kept elsewhere" in person.run("cat ~/.claude/settings.json", "claude")
+
+
+def test_a_link_to_settings_that_was_replaced_is_put_back(person: Person) -> None:
+    person.write("dotfiles/settings.json", "dotfiles/skills/own", content="{}")
+    (person.home / ".claude").mkdir()
+    for name in ("settings.json", "skills"):
+        (person.home / ".claude" / name).symlink_to(f"../dotfiles/{name}")
+    box = person.box("claude")
+    ran(
+        box,
+        "cd ~/.claude; rm settings.json skills; echo evil > settings.json; mkdir skills; touch skills/evil",
+        box.environment(person.environment),
+    )
+    sentences = list(links.put_back(box))
+    assert [(person.home / ".claude" / name).readlink() for name in ("settings.json", "skills")] == [
+        Path("../dotfiles/settings.json"),
+        Path("../dotfiles/skills"),
+    ]
+    assert len(sentences) == 2
+    assert "settings.json.replaced" in sentences[0]
+    assert (person.home / ".claude/settings.json.replaced").read_text() == "evil\n"
+    assert list(links.put_back(box)) == []
+
+
+SERVICES = (".gradle/daemon/8.9/registry.bin", ".cache/bazel/_bazel_u/0a/server/request_cookie", ".m2/mvnd/registry/1/registry.bin",
+            ".local/share/jupyter/runtime/kernel-1.json", ".cache/git/credential/socket")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_how_services_of_the_person_are_reached_is_hidden(person: Person, name: str) -> None:
+    person.write(name)
+    assert SECRET not in person.run(f"cat ~/{name}")
+
+
+def test_gradle_may_start_services_of_its_own(person: Person) -> None:
+    person.write(".gradle/gradle.properties", "elsewhere/gradle/x")
+    env = {"GRADLE_USER_HOME": str(person.home / "elsewhere/gradle")}
+    said = person.run("mkdir ~/.gradle/daemon/8 ~/elsewhere/gradle/daemon/8 && echo made", env=env)
+    assert said == "made"
+    assert not list((person.home / ".gradle/daemon").iterdir())
+
+
+@pytest.mark.parametrize(
+    "name", [".cache/p10k-instant-prompt-me.zsh", ".cache/gitstatus/gitstatusd", ".cache/nvim/luac/x.luac"]
+)
+def test_what_shells_and_editors_run_at_their_start_is_read_only(person: Person, name: str) -> None:
+    person.write(name, content="own")
+    person.run(
+        f"echo evil > ~/{name}; mv {os.path.dirname(name)} x; rm -rf ~/{name}; mkdir -p ~/{os.path.dirname(name)}; echo evil > ~/{name}"
+    )
+    assert (person.home / name).read_text() == "own"
+
+
+def test_libraries_that_a_variable_names_are_for_programs_in_the_box(person: Person) -> None:
+    """Not for bubblewrap: a folder that the variable names may be the agent's to write, as the present one is."""
+    env = {"LD_LIBRARY_PATH": ":/usr/local/lib", "LD_PRELOAD": ""}
+    box = person.box(env=env)
+    outside = box.environment({**person.environment, **env})
+    assert not {"LD_LIBRARY_PATH", "LD_PRELOAD"} & outside.keys()
+    assert ran(box, "echo $LD_LIBRARY_PATH", outside) == (0, ":/usr/local/lib")
+
+
+def test_a_path_that_is_allowed_in_the_workspace_leads_nowhere_else(person: Person) -> None:
+    (person.workspace / "data").symlink_to(person.home / ".ssh")
+    person.write(".ssh/id_ed25519")
+    with pytest.raises(UsageError, match=r"leads to .*\.ssh by a link that agents can change"):
+        person.box(allow_write=["data"])
 
 
 def test_memory_of_other_projects_is_read_only(person: Person) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from untildone.system import apart, inside, orphans
+from untildone.system import apart, inside, loading, orphans
 
 CLOSE_WITHIN = 3.0
 """Seconds that `close` waits for the guard to end the processes that are still watched."""
@@ -137,7 +137,7 @@ def _start() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env={name: value for name, value in os.environ.items() if not name.startswith(orphans.PREFIX)},
+        env={name: value for name, value in loading.without(os.environ).items() if not name.startswith(orphans.PREFIX)},
         cwd=os.path.abspath(os.sep),
         start_new_session=True,
     )

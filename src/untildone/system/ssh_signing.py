@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from untildone.core.errors import UsageError
+from untildone.system import loading
 
 NAMESPACE = "untildone"
 """A signature for one purpose does not count for another."""
@@ -89,7 +90,7 @@ def _run(arguments: list[str], given: bytes) -> subprocess.CompletedProcess[byte
     program = shutil.which("ssh-keygen", path=os.pathsep.join(_SYSTEM)) or shutil.which("ssh-keygen")
     if program is None:
         raise UsageError("ssh-keygen is not installed.", "install OpenSSH: apt-get install openssh-client")
-    environment = {**os.environ, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
+    environment = {**loading.without(os.environ), "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
     try:
         return subprocess.run(
             [program, *arguments],

@@ -22,6 +22,7 @@ from untildone.core.errors import UsageError
 from untildone.core.model import EMPTY
 from untildone.core.protection.passing import passed
 from untildone.core.values.value import dataclass
+from untildone.system import loading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def git(
     In a box, it runs the filters of the repository: an agent can change these. Outside of one, only a command with `remote` reaches
     another repository, and has the person's whole environment, with which helpers may log in."""
     known = os.environ if remote and box is None else passed(os.environ, named=_GIT_S_OWN)
-    inherited = {name: value for name, value in known.items() if not _FOREIGN.fullmatch(name)}
+    inherited = {name: value for name, value in loading.without(known).items() if not _FOREIGN.fullmatch(name)}
     env = {**inherited, **_ENVIRONMENT, **({} if remote or box else _OFFLINE), **env}
     command: tuple[str, ...] = (git_program(folder), *_OPTIONS, *arguments)
     if box is not None:

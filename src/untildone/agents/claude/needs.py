@@ -17,9 +17,12 @@ _ADDRESSES = (
 )
 _STEERING = (
     *("agents", "commands", "hooks", "output-styles", "plugins", "routines", "rules", "skills", "workflows"),
+    *("agent-memory", "cowork_plugins", "dev-mods", "seed-admin"),
     # What a daemon of the person runs.
     *("daemon", "jobs"),
 )
+_KEPT_BY_PROGRAM = ("backups", "mcp-discovery-cache", "mcp-skill-archives", "shares", "state")
+"""What the program writes and believes later: settings that it puts back, answers of servers, what a person agreed to."""
 _CLOUDS = {
     "CLAUDE_CODE_USE_BEDROCK": ((".aws",), ("*.amazonaws.com",), AWS),
     "CLAUDE_CODE_USE_VERTEX": ((".config/gcloud",), ("*.googleapis.com",), GOOGLE_CLOUD),
@@ -55,9 +58,10 @@ def needs(environment: Mapping[str, str]) -> Needs:
             *folders(folder, *_STEERING),
         ),
         of_projects=(f"{folder}/projects/*/memory",),
-        fresh=(f"{folder}/shell-snapshots", f"{folder}/session-env"),
+        fresh=tuple(f"{folder}/{name}" for name in ("shell-snapshots", "session-env", *_KEPT_BY_PROGRAM)),
         # The program itself, in an older way to install it.
-        readable=(f"{folder}/local", *(path for names, _, _ in clouds for path in in_home(environment, *names))),
+        installed=(f"{folder}/local",),
+        readable=tuple(path for names, _, _ in clouds for path in in_home(environment, *names)),
         hosts=(*_HOSTS, *(host for _, hosts, _ in clouds for host in hosts), *hosts_in(environment, *_ADDRESSES)),
         variables=(*_VARIABLES, *(variable for _, _, variables in clouds for variable in variables)),
     )

@@ -26,8 +26,7 @@ def needs(environment: Mapping[str, str]) -> Needs:
             *folders(home, "agents", "prompts", "rules", "skills"),
         ),
         fresh=(f"{home}/tmp", f"{home}/shell_snapshots"),
-        installed=(f"{home}/plugins",),
-        readable=(f"{home}/packages",),
+        installed=(f"{home}/plugins", f"{home}/packages"),
         hosts=(*_HOSTS, *hosts_in(environment, *_ADDRESSES)),
         variables=_VARIABLES,
     )

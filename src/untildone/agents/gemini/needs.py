@@ -30,11 +30,11 @@ def needs(environment: Mapping[str, str]) -> Needs:
         # At a terminal it asks whether it may trust the folder, and ends if it cannot keep the answer.
         copied=(OwnFile(trusted, "{}\n", _TRUSTED),),
         read_only=(
-            *files(home, "settings.json", "trustedFolders.json", content="{}\n"),
+            *files(home, "settings.json", "trustedFolders.json", "trusted_hooks.json", content="{}\n"),
             *files(home, "GEMINI.md", ".env"),
-            *folders(home, "agents", "commands", "extensions", "hooks", "policies", "skills"),
+            *folders(home, "acknowledgments", "agents", "commands", "extensions", "hooks", "policies", "skills"),
         ),
-        installed=(f"{home}/tmp/bin",),
+        installed=(f"{home}/tmp/bin", f"{home}/bin"),
         readable=in_home(environment, ".config/gcloud") if vertex else (),
         hosts=(*_HOSTS, *(("*.googleapis.com",) if vertex else ()), *hosts_in(environment, *_ADDRESSES)),
         variables=(*_VARIABLES, *GOOGLE_CLOUD),

@@ -58,6 +58,7 @@ from untildone.workspace import worktrees
 if TYPE_CHECKING:
     from untildone.engine.boxes.network import Connected
     from untildone.engine.process_hands import ProcessHands
+    from untildone.system.box.sandbox import Box
 
 KEPT_ANSWER = 200_000
 UNKNOWN_WORD = "(a word that was drawn)"
@@ -183,6 +184,7 @@ class Turn:
                 )
                 self.hands.standby.keep(kept)
         self._look_for_refusals(ended.stderr_tail.encode(errors="replace"))
+        self._put_back_links(opened.link.place.box)
         if asked := opened.link.asked():
             self.stepper.write(HostsAsked(action.ask.role, action.iteration, asked), sync=False)
         if ended.leftover_group is not None:
@@ -240,6 +242,14 @@ class Turn:
 
     def _look_for_refusals(self, output: bytes) -> None:
         if self._refusals is not None and (sentence := self._refusals.take(output)):
+            self.hands.observer.agent(Notice(sentence), self.loop)
+
+    def _put_back_links(self, box: Box | None) -> None:
+        from untildone.engine.boxes import links
+
+        for sentence in links.put_back(box):
+            if self._refusals is not None:
+                self._refusals.add(sentence)
             self.hands.observer.agent(Notice(sentence), self.loop)
 
     def _note(self, action: AskAgent, event: AgentEvent) -> None:

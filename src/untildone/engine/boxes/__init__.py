@@ -15,6 +15,7 @@ from untildone.core.errors import UsageError
 from untildone.core.model import LoopSettings
 from untildone.core.plugins.agent import Needs
 from untildone.core.protection.sandbox import Containment, Sandbox, SandboxNet
+from untildone.system import loading
 from untildone.system.box import sandbox, seccomp
 from untildone.system.box.sandbox import Box, Mount
 
@@ -105,6 +106,8 @@ def box_of(plan: Plan) -> Box:
         variables={**plan.needs.environment, **made.variables, **plan.connection.variables},
         without=made.without,
         outlived=bool(plan.settings.keep_running),
+        loading=loading.named(plan.environment),
+        links=made.links,
         filter=seccomp.file(),
     )
     return scoped(box)

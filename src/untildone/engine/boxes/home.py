@@ -54,6 +54,7 @@ SECRETS = (
     ".cache/BraveSoftware", ".cache/microsoft-edge", ".cache/vivaldi", ".cache/opera", ".cache/thunderbird", ".cache/evolution",
     ".cache/keyring*", ".cache/ssh*", ".cache/gcloud", ".cache/aws", ".cache/tracker*", ".cache/untildone/key*", ".local/share/keyrings",
     "snap", ".sdkman/etc/credentials",
+    ".cache/git/credential",
 )  # fmt: skip
 """Patterns of what is hidden inside of folders that are shown."""
 
@@ -74,7 +75,7 @@ WITHOUT_AUTH = (
 """Settings that a box shows without the lines that hold a login."""
 
 CACHES = (
-    ".cache", ".npm", ".cargo/registry", ".cargo/git", "go/pkg", ".m2/repository", ".gradle/caches", ".gradle/wrapper", ".gradle/daemon",
+    ".cache", ".npm", ".cargo/registry", ".cargo/git", "go/pkg", ".m2/repository", ".gradle/caches", ".gradle/wrapper",
     ".gradle/native", ".gradle/notifications", ".gradle/jdks", ".gradle/.tmp", ".yarn/berry", ".yarn/cache", ".pnpm-store",
     ".local/share/pnpm/store", ".bun/install/cache", ".nuget/packages", ".ivy2/cache", ".ivy2/local", ".sbt/boot", ".composer/cache",
     ".bundle/cache", ".pub-cache/hosted", ".pub-cache/git", ".cabal/packages", ".cabal/store", ".hex/packages", ".ccache", ".conan2/p",
@@ -83,6 +84,17 @@ CACHES = (
 """Caches of package managers and compilers: writable. One is created if the folder of its tool exists."""
 ALWAYS = (".cache", ".npm")
 """Caches that are created in any case: their tools are not told by another folder."""
+RUN_AT_START = (
+    ".cache/p10k-*", ".cache/gitstatus", ".cache/zsh*", ".cache/oh-my-zsh", ".cache/ohmyzsh", ".cache/antidote", ".cache/antibody",
+    ".cache/sheldon", ".cache/zinit", ".cache/prezto", ".cache/starship", ".cache/oh-my-posh", ".cache/carapace", ".cache/fish",
+    ".cache/wal", ".cache/nvim", ".cache/vim", ".cache/emacs",
+)  # fmt: skip
+"""Patterns of what shells and editors run at their start, in caches: read-only."""
+OF_SERVICES = (".cache/bazel/*/*/server", ".m2/mvnd", ".local/share/jupyter/runtime")
+"""Patterns of folders in which services of the person say how they are reached: a program in a box would have them build, or run code,
+outside of it. In a box they are new ones; also that of Gradle, which is created because it lies in a folder that is read-only."""
+GRADLE = ("GRADLE_USER_HOME", ".gradle", "daemon")
+"""The variable that names the folder of Gradle, its usual name, and the folder of its services in there."""
 LOCKS = (".cargo/.package-cache", ".cargo/.package-cache-mutate")
 """Files that a tool locks or writes beside its caches."""
 CACHES_NAMED_BY = (
@@ -93,7 +105,7 @@ CACHES_NAMED_BY = (
 TOOLS_NAMED_BY = {
     "CARGO_HOME": ("registry", "git"),
     "GOPATH": ("pkg",),
-    "GRADLE_USER_HOME": ("caches", "wrapper", "daemon", "native", "notifications", "jdks", ".tmp"),
+    "GRADLE_USER_HOME": ("caches", "wrapper", "native", "notifications", "jdks", ".tmp"),
 }
 """Variables that name the folder of a tool, and its caches in there."""
 TOOLCHAINS_NAMED_BY = (

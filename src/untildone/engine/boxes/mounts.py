@@ -22,6 +22,7 @@ from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
 from untildone.workspace import git_links
+from untildone.workspace.astray import Written
 from untildone.workspace.rooms.toolchain.caches import is_below
 
 PRIVATE = ("/tmp", "/var/tmp")
@@ -65,12 +66,15 @@ class Made:
     without: frozenset[str]
     variables: Mapping[str, str]
     """Variables by which programs find their copies of files."""
+    links: Mapping[str, str]
+    """See `Box.links`."""
 
 
 def unusable(plan: Plan) -> Problem | None:
     """Why no box can be made for a plan; None: one can."""
     if plan.root == os.sep:
         return Problem("A box cannot protect anything if the workspace is the whole file system.", "work in a folder")
+    written = _written_by_agents(plan)
     for path in (*plan.settings.allow_write, *plan.settings.allow_read):
         full = expanded(path, plan)
         if not os.path.exists(full):
@@ -81,7 +85,17 @@ def unusable(plan: Plan) -> Problem | None:
         own = [path for path in map(os.path.realpath, plan.hidden) if not is_below(plan.root, path)]
         if any(is_below(real, path) for path in own):
             return Problem(f"The path {full} belongs to untildone, and no agent may reach it.", "leave it out")
+        if written.lead_astray(full):
+            return Problem(
+                f"The path {full} leads to {real} by a link that agents can change, so they may not use it.",
+                f"name {real} itself",
+            )
     return None
+
+
+def _written_by_agents(plan: Plan) -> Written:
+    caches = (os.path.join(home_of(plan.environment), name) for name in home.CACHES)
+    return Written((plan.root, plan.workspace, *caches, *plan.needs.writable))
 
 
 def mounts(plan: Plan) -> Made:
@@ -106,7 +120,7 @@ def mounts(plan: Plan) -> Made:
     together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
-    return Made((*made, *_pins(made, plan)), maker.without(kept), maker.variables)
+    return Made((*made, *_pins(made, plan)), maker.without(kept), maker.variables, maker.links)
 
 
 def concealed(plan: Plan) -> tuple[Mount, ...]:
@@ -158,10 +172,12 @@ class _Maker:
         self.allow_write = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_write)
         self.allow_read = tuple(os.path.realpath(expanded(path, plan)) for path in plan.settings.allow_read)
         self.allowed_paths = (*self.allow_write, *self.allow_read)
-        self._writables: list[str] = []
-        """The folders that are made writable, as settings and tables name them."""
+        self._written = _written_by_agents(plan)
+        for path in self.allow_write:
+            self._written.add(path)
         self._layers = 0
         self.variables: dict[str, str] = {}
+        self.links: dict[str, str] = {}
         self._lists_home = False
         """Whether the box shows the home folder as a list of entries."""
         self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
@@ -226,6 +242,8 @@ class _Maker:
 
     def _emptied(self, path: str) -> Iterator[Mount]:
         """A new folder in the place of one, which is created if it does not exist."""
+        if not self._may_follow(path):
+            return
         with suppress(OSError):
             os.makedirs(path, mode=0o700, exist_ok=True)
         real = os.path.realpath(path)
@@ -239,8 +257,16 @@ class _Maker:
             yield Mount(Access.HIDDEN, real)
 
     def _show(self, path: str) -> Iterator[Mount]:
-        if os.path.exists(path):
+        if os.path.exists(path) and self._may_follow(path):
             yield Mount(Access.READ, _place_of(path), os.path.realpath(path))
+
+    def _may_follow(self, path: str) -> bool:
+        """Whether no link of an agent leads from a path to something else. People keep their settings in a repository of their own, and
+        links to them: that is followed to a file or folder of the same name."""
+        real = os.path.realpath(path)
+        keys = (os.path.join(self.home, name) for name in home.KEYS)
+        is_same = os.path.basename(real) == os.path.basename(path) and not any(is_below(real, each) for each in keys)
+        return is_same or not self._written.lead_astray(path)
 
     def _without_auth(self) -> Iterator[Mount]:
         for name in home.WITHOUT_AUTH:
@@ -285,17 +311,31 @@ class _Maker:
             folder = self.environment.get(variable, "").split(os.pathsep)[0]
             for name in names if os.path.isabs(folder) and os.path.isdir(folder) else ():
                 yield from self._writable(os.path.join(folder, name))
+        yield from self._of_services()
+        for pattern in home.RUN_AT_START:
+            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+                yield from [Mount(Access.READ, path)] if os.path.realpath(path) == path else []
+
+    def _of_services(self) -> Iterator[Mount]:
+        """New folders in the place of those in which services of the person say how they are reached."""
+        for pattern in home.OF_SERVICES:
+            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+                yield from self._emptied(path)
+        variable, usual, name = home.GRADLE
+        for folder in (self.environment.get(variable, ""), os.path.join(self.home, usual)):
+            if os.path.isabs(folder) and os.path.isdir(folder):
+                yield from self._emptied(os.path.join(folder, name))
 
     def _writable(self, path: str) -> Iterator[Mount]:
         """A folder that is writable; created if it does not exist and can be."""
-        if self._is_led_astray(path):
+        if self._written.lead_astray(path):
             return
         with suppress(OSError):
             os.makedirs(path, mode=0o700, exist_ok=True)
         real = os.path.realpath(path)
         unsafe = is_below(self.home, real) or is_below(self.plan.root, real) or real in (*PRIVATE, os.sep)
         if os.path.isdir(real) and not unsafe and os.access(real, os.W_OK):
-            self._writables.append(path)
+            self._written.add(real)
             yield self._layer(real) if self.plan.leaves_nothing else Mount(Access.WRITE, real)
 
     def _layer(self, path: str) -> Mount:
@@ -303,21 +343,14 @@ class _Maker:
         self._layers += 1
         return sandbox.make_layer(os.path.join(self.plan.private, LAYERS, str(self._layers)), path)
 
-    def _is_led_astray(self, path: str) -> bool:
-        """Whether a link leads from a folder that agents write, such as a cache, to somewhere else. One of them may have put it there."""
-        around = [folder for folder in self._writables if path != folder and is_below(path, folder)]
-        return any(
-            os.path.realpath(path) != os.path.join(os.path.realpath(folder), os.path.relpath(path, folder))
-            for folder in around
-        )
-
     # Programs
 
     def needed(self, covered: tuple[Mount, ...]) -> Iterator[Mount]:
         """What lies around the workspace, programs, toolchains and files of the command line: readable, though the folders above them
         are `covered`, and never writable."""
         changed = [mount.path for mount in covered if mount.path not in ("/", "/dev", "/proc")]
-        wanted = {os.path.realpath(path) for path in (*self._programs(), *self._named()) if os.path.exists(path)}
+        named = (path for path in (*self._programs(), *self._named()) if not self._written.lead_astray(path))
+        wanted = {os.path.realpath(path) for path in named if os.path.exists(path)}
         packages = {self._package(path) for path in wanted}
         for path in (*self._around(), *sorted(packages)):
             if any(is_below(path, each) for each in changed) and not self._is_of_person(path):
@@ -344,7 +377,9 @@ class _Maker:
             yield from (part for part in self.environment.get(name, "").split(os.pathsep) if os.path.isabs(part))
         program = shutil.which(self.plan.words[0], path=self.environment.get("PATH")) if self.plan.words else None
         for file in filter(None, (program, sys.executable)):
-            yield from (os.path.dirname(file), os.path.dirname(os.path.realpath(file)))
+            yield os.path.dirname(file)
+            if not self._written.lead_astray(file):
+                yield os.path.dirname(os.path.realpath(file))
         yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
 
     def _programs_of_checks(self) -> Iterator[str]:
@@ -388,7 +423,8 @@ class _Maker:
         # The repository contains what is kept back.
         repository = Access.HIDDEN if plan.kept_back else Access.WRITE
         for folder in git_links.folders_outside(plan.root):
-            yield Mount(repository, folder)
+            if plan.kept_back or not self._written.contain(folder):
+                yield Mount(repository, folder)
         yield from self._kept_back() if plan.kept_back else ()
         # The runner goes on to load its own modules, and runs outside of the box.
         yield from (
@@ -425,7 +461,9 @@ class _Maker:
         for file in needs.copied:
             yield from self._copy(file)
         for file in needs.read_only:
-            if os.path.isdir(os.path.dirname(file.path)) and _exists(file):
+            if os.path.islink(file.path) and self._written.contain(os.path.realpath(os.path.dirname(file.path))):
+                self.links[file.path] = os.readlink(file.path)
+            if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
         for pattern in needs.of_projects:
             yield from self._of_other_projects(pattern)
@@ -444,12 +482,13 @@ class _Maker:
             path = os.path.join(project, name)
             # A link that leads elsewhere may be the agent's.
             if os.path.basename(project.rstrip(os.sep)) not in own and os.path.realpath(path) == path:
-                yield from [Mount(Access.READ, path)] if _exists(OwnFile(path, None)) else []
+                yield from [Mount(Access.HIDDEN, path)] if _exists(OwnFile(path, None)) else []
 
     def _copy(self, file: OwnFile) -> Iterator[Mount]:
         """A copy in the place of a file. Programs replace their files by renaming, which the kernel forbids for a mount; so it is a
         link into a folder of its own, wherever the box makes the entries of the folder around the file."""
-        copy, place = _copied(file, self.plan.private), _place_of(file.path)
+        text = _text(file.path) if self._may_follow(file.path) else None
+        copy, place = _copied(file, text, self.plan.private), _place_of(file.path)
         if file.variable:
             self.variables[file.variable] = copy
             yield Mount(Access.WRITE, os.path.dirname(copy))
@@ -560,9 +599,9 @@ def _exists(file: OwnFile) -> bool:
     return os.path.exists(file.path)
 
 
-def _copied(file: OwnFile, private: str) -> str:
-    """A new copy of a file of the person, in a new folder: an agent could have put links into the last one."""
-    text, name = _text(file.path), os.path.basename(file.path)
+def _copied(file: OwnFile, text: str | None, private: str) -> str:
+    """A new copy of a file of the person with this content, in a new folder: an agent could have put links into the last one."""
+    name = os.path.basename(file.path)
     for folder in glob.glob(os.path.join(glob.escape(private), f"own-{glob.escape(name)}-*")):
         shutil.rmtree(folder, ignore_errors=True)
     folder = os.path.basename(tempfile.mkdtemp(prefix=f"own-{name}-", dir=_made_folder(private, "")))

@@ -37,6 +37,10 @@ class Refusals:
                     return sentence
         return ""
 
+    def add(self, sentence: str) -> None:
+        """Note what the box has refused in another way."""
+        self.sentences.append(sentence)
+
     def _sentence(self, line: bytes, complaint: tuple[int, int], wanted: Access) -> str:
         for found in _paths_near(line, *complaint):
             path = os.path.normpath(self._home + found[1:] if found.startswith("~") else found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from untildone import agents
 from untildone.core.model import LoopSettings
 from untildone.engine import boxes
-from untildone.engine.boxes import Connection, network, planning
+from untildone.engine.boxes import Connection, links, network, planning
 from untildone.engine.place import Place
 from untildone.hosts.hook.entry import BROKER
 from untildone.hosts.wrap import reports
@@ -45,7 +45,11 @@ def boxed(
     try:
         place = Place(program.cwd, boxes.box_of(dataclasses.replace(plan, words=program.argv)))
         with network.connected(place, settings, choice, program.env) as link:
-            yield _inside(program, _with_signals(link.place)), answering
+            try:
+                yield _inside(program, _with_signals(link.place)), answering
+            finally:
+                for sentence in links.put_back(link.place.box):
+                    report(sentence)
     finally:
         answering.close()
         shutil.rmtree(plan.private, ignore_errors=True)

@@ -17,7 +17,7 @@ from untildone.core.model import LoopSettings, Role
 from untildone.core.protection.sandbox import Sandbox
 from untildone.core.values.value import replace
 from untildone.engine import boxes, environments
-from untildone.engine.boxes import network, planning
+from untildone.engine.boxes import links, network, planning
 from untildone.engine.place import Place
 from untildone.operations.creating.loop_settings import loop_settings
 
@@ -50,6 +50,8 @@ def run(
             code = _exit_code(link.place, command, outside)
     finally:
         shutil.rmtree(plan.private, ignore_errors=True)
+    for sentence in links.put_back(link.place.box):
+        report(sentence)
     for asked in link.asked():
         if not asked.allowed:
             report(asked.sentence)

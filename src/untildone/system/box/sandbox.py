@@ -96,10 +96,14 @@ class Box:
     """Variables that programs in the box have, whatever the environment outside says."""
     without: frozenset[str] = frozenset()
     """Variables of the environment outside that programs in the box do not have: what they name is not there."""
+    loading: Mapping[str, str] = field(default_factory=dict)
+    """Variables for programs in the box that bubblewrap itself must not have: see `loading.named`."""
     outlived: bool = False
     """Whether what the program leaves running may go on in the box after its end. Then the kernel does not end it together with the
     process that started the box: somebody else must see to that."""
 
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic links outside, with where they lead, that programs in the box could replace and must not: the kernel protects no link."""
     filter: str = ""
     """A file with a filter of system calls; empty: there is none."""
 
@@ -112,6 +116,7 @@ class Box:
             program(),
             *(("--seccomp", _FILTER) if self.filter else ()),
             *_namespaces(self),
+            *(word for name, value in self.loading.items() for word in ("--setenv", name, value)),
             *(option for mount in _ordered(self.mounts) for option in _options(mount)),
             # Last, because other mounts may lie below a hidden folder.
             *(option for mount in self.mounts if _is_hidden_folder(mount) for option in ("--remount-ro", mount.path)),
@@ -119,8 +124,9 @@ class Box:
         )
 
     def environment(self, outside: Mapping[str, str]) -> dict[str, str]:
-        """The environment of programs in this box."""
-        return {**{name: value for name, value in outside.items() if name not in self.without}, **self.variables}
+        """The environment of programs in this box, as far as the program that starts it may have it too."""
+        gone = self.without | self.loading.keys()
+        return {**{name: value for name, value in outside.items() if name not in gone}, **self.variables}
 
 
 def in_network(box: Box, network: Network) -> Box:

@@ -16,10 +16,12 @@ from pathlib import Path
 
 from untildone.core.model import RoomKind
 from untildone.core.values.digest import sha256
+from untildone.system import loading
 from untildone.system.box import common_mounts, sandbox, seccomp
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.keeper import without_ours
+from untildone.workspace.astray import Written
 from untildone.workspace.rooms import stamps
 from untildone.workspace.rooms.contents import copy, home, repository
 from untildone.workspace.rooms.ignored import recording
@@ -126,9 +128,13 @@ class Maker:
             *self._hidden_inside(files, surroundings),
         )
         box = Box(
-            self._site.workspace, _topmost(mounts), self._site.network, filter=seccomp.file(self._site.environment)
+            self._site.workspace,
+            _topmost(mounts),
+            self._site.network,
+            loading=loading.named(self._environment),
+            filter=seccomp.file(self._site.environment),
         )
-        return box, {**self._environment, **self._variables}
+        return box, {**loading.without(self._environment), **self._variables}
 
     def _private(self) -> Iterator[Mount]:
         """Folders for temporary files, and what every system keeps in `/run`."""
@@ -147,8 +153,9 @@ class Maker:
                 first = os.path.join(folder, os.path.relpath(self._site.root, folder).split(os.sep)[0])
                 yield from [Mount(Access.READ, first)] if first != self._site.root else []
         values = (*(self._environment.get(name, "") for name in NEEDED_BY), self._site.environment.get("PATH", ""))
-        parts = {os.path.realpath(part) for value in values for part in value.split(os.pathsep) if os.path.isabs(part)}
-        for path in sorted(parts):
+        parts = {part for value in values for part in value.split(os.pathsep) if os.path.isabs(part)}
+        work = Written((self._site.root,))
+        for path in sorted({os.path.realpath(part) for part in parts if not work.lead_astray(part)}):
             above = next((folder for folder in (*PRIVATE, RUNTIME) if path != folder and is_below(path, folder)), None)
             if above is None or is_below(path, self._site.root) or not os.path.isdir(path):
                 continue

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import time_ns
 
-from untildone.system import disk, state_folder
+from untildone.system import disk, loading, state_folder
+from untildone.system.box.sandbox import SYSTEM_FOLDERS
 from untildone.workspace.rooms import stamps
 from untildone.workspace.rooms.contents import copy
 from untildone.workspace.rooms.ignored import beside
@@ -130,10 +131,18 @@ class Recorder:
             return False
         target = beside.output_folder(self._folder, path)
         target.parent.mkdir(exist_ok=True)
-        # By reference where the file system has that.
-        command = ("cp", "--archive", "--reflink=auto", "--no-target-directory", "--", entry.path, str(target))
+        # By reference where the file system has that. The program of the system: one on PATH may be an agent's.
+        program = shutil.which("cp", path=os.pathsep.join(SYSTEM_FOLDERS)) or "cp"
+        command = (program, "--archive", "--reflink=auto", "--no-target-directory", "--", entry.path, str(target))
         try:
-            subprocess.run(command, check=True, capture_output=True, timeout=COPIED_WITHIN, stdin=subprocess.DEVNULL)
+            subprocess.run(
+                command,
+                env=loading.without(os.environ),
+                check=True,
+                capture_output=True,
+                timeout=COPIED_WITHIN,
+                stdin=subprocess.DEVNULL,
+            )
         except (OSError, subprocess.SubprocessError):
             copy.remove(target)
             return False
