@@ -69,6 +69,7 @@ def test_a_secret_is_replaced_by_its_name(name: str, value: str) -> None:
         ("AUTH", "keychain"),
         ("PASS_COUNT", "12345678"),
         ("BYPASS_HOSTS", "a.example.org"),
+        ("UNTILDONE_PASS_ENV", "DATABASE_URL"),
         ("PWD_PREFIX", "/home/somebody/work"),
         ("MAX_OUTPUT_TOKENS", "12800000"),
         ("API_KEY", "short"),

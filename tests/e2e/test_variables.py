@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.hosts.test_hook import Session
+from tests.hosts.test_wrap_supervised import session
 from tests.hosts.wrapping import Person
 from tests.support.command_line import CommandLine, Ended
 from tests.support.serving import Server
@@ -130,20 +131,29 @@ def test_a_server_passes_on_of_its_own_environment(shell: CommandLine) -> None:
             assert shell.run("wait", loop_id, patience=PATIENCE).code == 0, shell.run("log", loop_id).output
 
 
-def test_the_wrapped_agent_keeps_the_person_s_environment_and_its_checks_do_not(shell: CommandLine) -> None:
+def test_the_wrapped_agent_keeps_the_person_s_environment(shell: CommandLine) -> None:
     person = Person(shell)
-    person.has_program(
-        "import os\nprint('has', *sorted(name for name in os.environ if name in ('MY_SETTING', 'DATABASE_URL')), flush=True)"
-    )
+    names = "sorted(name for name in os.environ if name in ('MY_SETTING', 'DATABASE_URL'))"
+    person.has_program(f"import os\nprint('has', *{names}, flush=True)")
     with person.wraps("--check", "true", "--no-review") as terminal:
         terminal.shows("has DATABASE_URL MY_SETTING", PATIENCE)
         assert terminal.ends(PATIENCE) == 0
 
 
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_a_check_of_a_wrapped_session_gets_what_other_checks_get(shell: CommandLine, sandbox: str) -> None:
+    person = Person(shell)
+    person.has_agent()
+    with session(person, "--no-review", "--sandbox", sandbox, "--check", f"{SHOWS} > seen.txt") as terminal:
+        terminal.enter("make it")
+        terminal.shows("your turn", PATIENCE)
+    assert (shell.workspace / "seen.txt").read_text() == FEW
+
+
 def test_a_check_of_the_stop_hook_gets_what_other_checks_get(shell: CommandLine) -> None:
-    session = Session(shell)
-    session.say(f"/until-done 'make it' --check \"{SHOWS} > seen.txt\"")
-    session.stop("Done.\n<promise>COMPLETE</promise>")
+    hooked = Session(shell)
+    hooked.say(f"/until-done 'make it' --check \"{SHOWS} > seen.txt\"")
+    hooked.stop("Done.\n<promise>COMPLETE</promise>")
     assert (shell.workspace / "seen.txt").read_text() == FEW
 
 
@@ -191,6 +201,14 @@ def test_nothing_is_told_where_nothing_is_missed(shell: CommandLine) -> None:
     assert ended.code == 0
     assert "pass" not in ended.errors.replace("passed", "")
     assert "--pass-env" not in ended.errors
+
+
+def test_doctor_tells_what_loops_here_would_miss(shell: CommandLine) -> None:
+    (shell.workspace / "Makefile").write_text("check:\n\tpsql $(DATABASE_URL)\n")
+    (shell.workspace / "untildone.toml").write_text('checks = ["make check"]\n')
+    assert "DATABASE_URL (named in Makefile)" in shell.run("doctor", patience=PATIENCE).output
+    (shell.workspace / "untildone.toml").write_text('checks = ["make check"]\npass_env = ["DATABASE_URL"]\n')
+    assert "DATABASE_URL" not in shell.run("doctor", patience=PATIENCE).output
 
 
 def test_the_key_of_an_unknown_agent_is_told(shell: CommandLine) -> None:

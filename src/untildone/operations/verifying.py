@@ -232,7 +232,7 @@ def _run_again(
     # Code that is right only under our mark is found out where the person would run it: the keeper takes the mark away.
     launcher = keeper.launcher() if loop.settings.room is RoomKind.PLAIN else ()
     redactor = Redactor.from_environment(environment)
-    left_out = environments.not_passed(environment, loop, more)
+    left_out = environments.not_passed(outside, loop, more)
     base = gating.Room(place, env, lambda: False, redactor, watched.groups, launcher=launcher, left_out=left_out)
     differs, loop = _differing(loop, workspace, now), replace(loop, changes=now)
     if loop.settings.remote is not None:

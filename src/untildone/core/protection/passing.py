@@ -22,6 +22,7 @@ PRIVATE = (
     "UNTILDONE_NOTIFY_WEBHOOK",
     "UNTILDONE_NOTIFY_APPRISE",
     "UNTILDONE_STORE",
+    "UNTILDONE_PROFILES",
     SOCKET,
 )
 """Variables of untildone that nobody gets, whatever the person names."""
@@ -68,8 +69,8 @@ def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
 def mentioned(text: str, names: Iterable[str]) -> tuple[str, ...]:
     """Those of the names that a text contains as words, in their order there. Short and plain words are no sign of a variable, but with a
     dollar."""
-    wanted = [name for name in names if name]
-    if not wanted or not text:
+    wanted = [name for name in names if name and name in text]
+    if not wanted:
         return ()
     choice = "|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))
     found = re.finditer(rf"(?P<dollar>\$\{{?)?(?<![A-Za-z0-9_])(?P<name>{choice})(?![A-Za-z0-9_])", text)

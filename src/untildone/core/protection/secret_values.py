@@ -33,6 +33,8 @@ _NO_SECRETS = frozenset({"BYPASS", "COMPASS", "ASKPASS", "COMPAT", "MONKEY", "DO
 _POSTGRES = frozenset({"PGHOST", "PGHOSTADDR", "PGUSER", "PGDATABASE", "PGSERVICE"})
 """What tells where a database is, beside PGPASSWORD. The other variables of libpq hold formats and time-outs."""
 _FOLDERS_NAMES = frozenset({"PWD", "OLDPWD"})
+_NAMES_PASSED_ON = ["PASS", "ENV"]
+"""The last words of a variable that lists names of others, such as untildone's setting."""
 _LOGINS = ("USER", "LOGNAME", "USERNAME")
 _PLACE_WORDS = frozenset({"SOCK", "SOCKET", "FILE", "PATH", "DIR", "DIRECTORY", "HOME"})
 _AMOUNT_WORDS = frozenset(
@@ -118,7 +120,7 @@ def _is_secret(name: str, value: str) -> bool:
 def _kind(words: list[str]) -> _Kind | None:
     if not words or (len(words) == 1 and words[0] in _FOLDERS_NAMES):
         return None
-    if words[-1] in _NO_SECRETS:
+    if words[-1] in _NO_SECRETS or words[-2:] == _NAMES_PASSED_ON:
         return None
     if words[-1].endswith(_LAST_PASSWORD):
         return _Kind.PASSWORD

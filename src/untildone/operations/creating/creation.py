@@ -85,7 +85,7 @@ def create(
     if not in_cluster:
         _check_sandbox(kept, environment)
     judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
-    judged += () if in_cluster else (*_missing_programs(kept, environment), *_left_out(kept, environment))
+    judged += () if in_cluster else (*_missing_programs(kept, environment), *_left_out(kept, chosen, environment))
     judged += proofs.notices(kept, in_session=bool(hook_session))
     empty: tuple[str, ...] = ()
     if kept.worktree:
@@ -174,11 +174,12 @@ def _missing_programs(kept: LoopSettings, environment: Mapping[str, str]) -> tup
     return tuple(notice for notice in notices if notice)
 
 
-def _left_out(kept: LoopSettings, environment: Mapping[str, str]) -> tuple[str, ...]:
+def _left_out(kept: LoopSettings, chosen: Settings, environment: Mapping[str, str]) -> tuple[str, ...]:
     """A sentence about variables of the person that agents and checks do not get, although they seem to need them."""
+    from untildone.engine import environments
     from untildone.operations.creating import left_out
 
-    sentence = left_out.notice(kept, environment)
+    sentence = left_out.notice(kept, environments.without_database(environment) if chosen.store else environment)
     return (sentence,) if sentence else ()
 
 

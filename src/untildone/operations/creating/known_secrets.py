@@ -49,9 +49,9 @@ def refuse_in_commands(kept: LoopSettings, known: Redactor) -> None:
         if name := known.found_in(command.encode(errors="surrogateescape")):
             raise UsageError(
                 f"The {kind} contains the value of {name}, a secret, which untildone does not write down.",
-                f"write '${name}' in single quotes, so that the shell of the check puts it in"
+                f"write '${name}' in single quotes, so that the shell of the check puts it in, and --pass-env {name}"
                 if kind == "check"
-                else f"let the program read {name} from its environment",
+                else f"let the program read {name} from its environment, and --pass-env {name} if it does not get it",
             )
 
 

@@ -16,7 +16,7 @@ from untildone.engine import environments
 from untildone.system import disk
 from untildone.workspace.walk import SKIPPED
 
-MOST_ENTRIES, MOST_READ, DEEPEST = 4000, 200, 3
+MOST_ENTRIES, MOST_READ, DEEPEST = 1000, 100, 3
 """Entries of the workspace that are looked at, files that are read, and folders above one: this is a hint, and costs milliseconds."""
 LARGEST = 64 << 10
 _RECIPES = frozenset(

@@ -135,7 +135,7 @@ class _Runs:
         outside = environments.without_database(self.environment) if self.store.root is None else self.environment
         more = pass_env.now(self.store, self.environment)
         env = {**environments.for_checks(outside, loop, more), **self.mark}
-        left_out = environments.not_passed(self.environment, loop, more)
+        left_out = environments.not_passed(outside, loop, more)
         base = gating.Room(place, env, lambda: False, redactor, self.groups, left_out=left_out)
         hidden = () if self.store.root is None else (str(self.store.root),)
         return snapshot_checks.run(loop, Workspace(place, loop.loop_id, start=loop.start), hidden, base, tree)

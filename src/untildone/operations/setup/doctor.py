@@ -19,6 +19,7 @@ from untildone.operations.sessions import hook
 from untildone.operations.setup import agents
 from untildone.operations.setup.agents import AgentInfo
 from untildone.operations.stores import database_of, open_store, without_password
+from untildone.settings import Settings
 
 SERVER_PACKAGES = ("fastapi", "uvicorn", "sse_starlette")
 ENOUGH_DISK = 500 << 20
@@ -204,7 +205,23 @@ def _project(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
         for notice in (check_programs.notice(check, str(folder), environment) for check in chosen.checks):
             if notice:
                 yield Finding("project", State.PROBLEM, notice, "install it, or name another check in untildone.toml")
+        yield from _left_out(folder, chosen, environment)
         return
     fitting = suggestions.checks(folder)
     fix = f'untildone init, or: untildone run … --check "{fitting[0].command}"' if fitting else "name one with --check"
     yield Finding("project", State.WARNING, "No check is set, so nothing verifies the work.", fix)
+
+
+def _left_out(folder: Path, chosen: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Variables that loops here would miss."""
+    from untildone.core.model import Role
+    from untildone.operations.creating import left_out
+    from untildone.operations.creating.loop_settings import loop_settings
+
+    try:
+        kept = loop_settings(chosen, str(folder), environment, elsewhere=tuple(Role), reviewed=False)
+    except UntilDoneError:
+        return
+    if sentence := left_out.notice(kept, environment):
+        told, _, flags = sentence.partition(" hint: ")
+        yield Finding("project", State.WARNING, told, f"untildone run … {flags}, or the setting pass_env")
