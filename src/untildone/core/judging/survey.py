@@ -317,6 +317,8 @@ class _Comparison:
 
     def _in_the_way(self, put: Collection[str]) -> Iterable[str]:
         """Claimed files and links in the place of a folder of the start, or below the place of a file of the start."""
+        if not put:
+            return
         around = {folder for path in put for folder in ancestors(path)}
         wanted = set(put)
         for path in self._claimed.files:

@@ -57,6 +57,10 @@ class Growth(StrEnum):
     """A cache that keeps each version of a package in a folder of its own: folders are added, and files never change."""
 
 
+MOST_LINKS = 40
+"""Links that lead to each other, as many as the kernel follows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Library:
     """A folder with modules."""
@@ -266,17 +270,34 @@ def _started_from(place: str) -> Iterator[str]:
     except OSError:
         return
     is_environment = os.path.exists(os.path.join(os.path.dirname(place), "pyvenv.cfg"))
+    folders: dict[str, str] = {}
     for entry in entries:
         if is_environment and entry.name.startswith("python"):
             continue
         if entry.is_symlink() and _leads_beside(entry.path):
             continue
-        target = os.path.realpath(entry.path) if entry.is_symlink() else entry.path
+        target = _real(entry.path, folders) if entry.is_symlink() else entry.path
         folder = os.path.dirname(target)
         if folder != place and os.path.basename(folder) == "bin":
             yield target
         if place not in SYSTEM and (interpreter := _interpreter(target)):
             yield interpreter
+
+
+def _real(path: str, folders: dict[str, str]) -> str:
+    """As `os.path.realpath`, for many paths in a few folders: these are resolved once, and kept in `folders`."""
+    for _ in range(MOST_LINKS):
+        folder, name = os.path.split(path)
+        if name in ("", os.curdir, os.pardir):
+            break
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        full = os.path.join(folders[folder], name)
+        try:
+            path = os.path.join(folders[folder], os.readlink(full))
+        except OSError:
+            return full
+    return os.path.realpath(path)
 
 
 def _leads_beside(link: str) -> bool:
