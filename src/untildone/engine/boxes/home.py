@@ -82,7 +82,7 @@ CACHES = (
 )  # fmt: skip
 """Caches of package managers and compilers: writable. One is created if the folder of its tool exists."""
 ALWAYS = (".cache", ".npm")
-"""Caches that are created in any case: their tools are not told by another folder."""
+"""Caches that are created in any case: no other folder shows that their tools are in use."""
 LOCKS = (".cargo/.package-cache", ".cargo/.package-cache-mutate")
 """Files that a tool locks or writes beside its caches."""
 CACHES_NAMED_BY = (
