@@ -9,7 +9,7 @@ from untildone.core.plugins.agent_io import AgentEvent, Notice, Used
 from untildone.core.prices import Prices, TokenCount
 
 MOST_MESSAGES = 10_000
-"""Messages that are remembered. One that is reported again after so many others counts once more."""
+"""The number of messages that are remembered. A message that is reported again after more others counts once more."""
 MOST_MODELS = 32
 """Models that are told apart. Tokens of further ones have no price."""
 LONGEST_NAME = 200

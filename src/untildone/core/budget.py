@@ -102,5 +102,5 @@ def is_possible(amount: float) -> bool:
 
 
 def number(value: float) -> str:
-    """1,234.5: at most two decimals."""
+    """A number for people, with at most two decimals: 1,234.5."""
     return f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -212,7 +212,7 @@ class Loop:
     weighed: str = ""
     """The fingerprint of the workspace in which they ran last."""
     account: str = ""
-    """What the worker is told about rounds that were taken back, until it has answered."""
+    """The account for the worker of rounds that were taken back, until it has answered."""
     cut_off: Interruption | None = None
     """The limit at which the worker's last turn was ended, until the worker has answered; None: it was not."""
     stall: Stall = Stall()

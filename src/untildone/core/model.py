@@ -508,7 +508,7 @@ class BeforeWork(StrEnum):
     FAILS = "fails"
     """As it must: the job is not done."""
     PASSES = "passes"
-    """They cannot tell done from not done."""
+    """The tests pass before any work: they cannot tell done from not done."""
     NOT_RUN = "not run"
     """The check does not find them."""
 

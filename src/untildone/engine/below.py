@@ -38,7 +38,7 @@ class LoopsBelow:
             self._stepper.write(*reports)
 
     def go_on(self) -> None:
-        """Leave those that rested as they are: the next runner of the loop takes them up."""
+        """Go on above children that rest: they stay as they are, and the next runner of the loop takes them up."""
 
 
 def order_rest(store: Store, loop_id: str, outcome: Outcome) -> None:

@@ -36,7 +36,7 @@ class Submissions:
 
     def submit(self, make: Make, within: float = WITHIN) -> Loop:
         """Have an event written; return the loop after it. Raises what `make` raises, or LoopBusy if the event was not written, and never
-        will be, because nobody began to write it within so many seconds."""
+        will be, because the thread that steps the loop did not begin to write it in time."""
         submission = _Submission(make)
         self._waiting.put(submission)
         if not submission.written.wait(within) and submission.taken.acquire(blocking=False):

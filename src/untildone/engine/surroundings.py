@@ -41,7 +41,7 @@ class Observer(Protocol):
         """A gate starts (no result yet), or has ended."""
 
     def trying(self, proof: str, number: int, total: int, about: str) -> None:
-        """The trial of this number, of so many, of a proof has begun."""
+        """A trial of a proof has begun: its number, the number of all, and what it is about."""
 
     def waiting(self, until: float, reason: str, loop: Loop) -> None:
         """The loop waits."""

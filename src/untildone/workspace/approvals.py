@@ -49,7 +49,7 @@ def still_hold(approved: Iterable[str], digests: Iterable[str], root: str) -> fr
 
 
 def hold_in(tree: str, shadow: Shadow, approved: Iterable[str], digests: Iterable[str], root: str) -> frozenset[str]:
-    """As `still_hold`, for a claim: files of the claimed tree count as they are in it."""
+    """Like `still_hold`, for a claim: a file of the claimed tree is compared as it is there, any other as it is now."""
     files = shadow.files(tree)
     pairs = list(zip_longest(approved, digests, fillvalue=UNKNOWN))
     inside = {path: files[path] for path, _ in pairs if path in files}

@@ -29,7 +29,7 @@ class Counts(StrEnum):
     CHUNKS = "chunks"
     """Each request to the model, in a field of the program's own beside its text."""
     UNKNOWN = "unknown"
-    """Nothing is told, or only the last request of the turn, or nobody has tried."""
+    """The program reports nothing, or only the last request of the turn, or its reports have not been tried."""
 
 
 @dataclass(frozen=True, slots=True)

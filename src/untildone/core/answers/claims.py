@@ -14,7 +14,7 @@ from untildone.core.values.value import dataclass
 _MENTIONS_LOOKED_AT = 64
 _CHARACTERS_LOOKED_AT = 200
 _ECHO, _SHORTEST_ECHO = 24, 10
-"""So many letters before the promise are compared with the prompt; with fewer, nothing can be recognised."""
+"""How many letters before the promise are compared with the prompt, and how few are too few to recognise it."""
 
 
 @dataclass(frozen=True, slots=True)

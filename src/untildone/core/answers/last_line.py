@@ -30,7 +30,7 @@ _CHECK_MARKS = "✅✔✓☑🎉🎊🏁🚀✨🙌👍💯🏆🟢⭐🌟"
 """Signs of success. Others may deny or postpone: a cross, an empty box, an hourglass."""
 _DECORATION = " *_#" + _CHECK_MARKS
 _LONGEST = 4_000
-"""So many characters of the last line, and of the text before it, are read."""
+"""How many characters of the last line, and of the text before it, are read at most."""
 
 # Compiled at first use: a message without the words that are looked for needs none of them.
 _IN_LIST = r"(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]++)*+"
@@ -56,7 +56,7 @@ class LastLine:
     all_before: str
     """The text before it."""
     longest: int = _LONGEST
-    """So many characters of the last line are read."""
+    """How many characters of the last line are read at most."""
 
     @property
     def before(self) -> str:

@@ -31,7 +31,7 @@ _LAST_PASSWORD = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PASS", "PWD")
 """Ends of the last word of a name. In another word they are less sure: `DB_PASS_PROD`, but `PASS_COUNT` too."""
 _NO_SECRETS = frozenset({"BYPASS", "COMPASS", "ASKPASS", "COMPAT", "MONKEY", "DONKEY", "TURKEY", "HOTKEY"})
 _POSTGRES = frozenset({"PGHOST", "PGHOSTADDR", "PGUSER", "PGDATABASE", "PGSERVICE"})
-"""What tells where a database is, beside PGPASSWORD. The other variables of libpq hold formats and time-outs."""
+"""Variables that say where a database is, beside PGPASSWORD. The other variables of libpq hold formats and time-outs."""
 _FOLDERS_NAMES = frozenset({"PWD", "OLDPWD"})
 _NAMES_PASSED_ON = ["PASS", "ENV"]
 """The last words of a variable that lists names of others, such as untildone's setting."""

@@ -51,7 +51,7 @@ class Attested:
 
     @property
     def altered(self) -> tuple[str, ...]:
-        """The fields of the receipt that the attestations do not say; `attestations` if they are not those of this receipt."""
+        """The names of the receipt's fields that differ from what its attestations say; `attestations` if these are of another receipt."""
         expected = statements(self.fields)
         if len(self.envelopes) != len(expected):
             return (FIELD,)

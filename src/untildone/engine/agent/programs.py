@@ -106,7 +106,7 @@ def _asked(program: str, environment: Mapping[str, str], box: Callable[[], Box |
 
 
 def _packaged(path: str) -> str:
-    """The version in the package that a program was installed with by npm; empty: there is none. Starts no process."""
+    """The version in the npm package of a program, read from its files; empty: it is in none."""
     folder = os.path.dirname(os.path.realpath(path))
     for _ in range(_PACKAGE_ABOVE):
         try:

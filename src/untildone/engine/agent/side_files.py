@@ -17,7 +17,7 @@ LOOK_EVERY = 0.02
 SEARCH_EVERY = 0.2
 """Seconds between two searches for new files, at least."""
 SEARCH_SHARE = 20
-"""A search that takes long is followed by a pause so many times as long."""
+"""The pause after a search, as a multiple of the time that the search took."""
 MOST_FILES = 64
 CHUNK = 1 << 20
 """Bytes that are read of a file at a look, at most."""

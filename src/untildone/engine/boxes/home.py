@@ -83,7 +83,7 @@ CACHES = (
 )  # fmt: skip
 """Caches of package managers and compilers: writable. One is created if the folder of its tool exists."""
 ALWAYS = (".cache", ".npm")
-"""Caches that are created in any case: their tools are not told by another folder."""
+"""Caches that are created in any case: no other folder shows that their tools are in use."""
 RUN_AT_START = (
     ".cache/p10k-*", ".cache/gitstatus", ".cache/zsh*", ".cache/oh-my-zsh", ".cache/ohmyzsh", ".cache/antidote", ".cache/antibody",
     ".cache/sheldon", ".cache/zinit", ".cache/prezto", ".cache/starship", ".cache/oh-my-posh", ".cache/carapace", ".cache/fish",

@@ -77,7 +77,7 @@ def _of_agent(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[Need
 
 
 def _root(workspace: str, root: str, environment: Mapping[str, str]) -> str:
-    """The top of the repository, unless the whole home folder is in it."""
+    """The top of the repository of the workspace; the workspace itself if the home folder is in that repository."""
     home = os.path.realpath(home_of(environment))
     return workspace if is_below(home, root) else root
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 MOST_RESTLESS = 4
-"""So many times in a row a workspace that changes by itself is looked at again before the claim is refused."""
+"""How often in a row the runner looks again at a workspace that changes by itself, before the claim is refused."""
 
 
 class GateHands:

@@ -74,7 +74,7 @@ class Result(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """The result of one attempt, and what went wrong, without any address."""
+    """One attempt to send a message: its result, and what went wrong, without any address."""
 
     result: Result
     problem: str = ""

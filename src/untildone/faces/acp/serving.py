@@ -73,7 +73,7 @@ class EditorMessages:
             self._open[_name(message)] += 1
 
     async def _until_open(self, most: int, seconds: float | None) -> None:
-        """Wait until at most so many requests are open, or until the time is over."""
+        """Wait until no more requests are open than given, or until the time is over."""
         try:
             async with asyncio.timeout(seconds):
                 while self._open.total() > most:

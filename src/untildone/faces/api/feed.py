@@ -36,7 +36,7 @@ class _Client:
     """The latest message about each loop that the client has not read yet."""
     has_news: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
-    """Whether nothing more is told on this stream."""
+    """Whether this stream has ended."""
 
 
 class LoopFeed:

@@ -11,7 +11,7 @@ _COLUMN = re.compile(r"\S+(?: \S+)? {2,}(?=\S)(?:[○✓✗] )?")
 """The name of a fact, or a time, before a second column; perhaps with a mark."""
 _MARK = re.compile(r"\s+[○✓✗▸!…|•] ")
 NARROWEST = 12
-"""So many columns are left for words, however far the first row is indented."""
+"""Columns that are left for words at least, however far the first row is indented."""
 
 
 def rows(text: str, columns: int) -> list[str]:
@@ -50,5 +50,5 @@ def wrapped(text: str, columns: int, head: str, indent: str) -> Iterator[str]:
 
 
 def _fitting(text: str, columns: int) -> int:
-    """How many characters fit into so many columns, at least one."""
+    """How many characters fit into the given columns; at least one."""
     return next((at for at in range(len(text) - 1, 1, -1) if cell_len(text[:at]) <= columns), 1)

@@ -29,7 +29,7 @@ class Loops(Protocol):
         ...
 
     def newest(self, most: int) -> Sequence[Loop]:
-        """The newest loops first, at most so many."""
+        """The newest loops, newest first; at most `most`."""
         ...
 
     def start(self, task: str, given: Mapping[str, Any], checks: Sequence[str], folder: str | None) -> Created:

@@ -11,7 +11,7 @@ from untildone.faces.text.plain import one_line
 LONGEST_REASON = 1000
 """Characters. The way out is at its end."""
 TRIALS_SHOWN = 10
-"""Of many trials, so many are shown as lines."""
+"""How many of many trials are shown as lines."""
 
 
 def of_gate_start(command: str) -> Line:

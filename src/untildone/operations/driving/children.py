@@ -143,7 +143,7 @@ class Hosted:
         self._given_up |= self._late(at_work, OBEY_WITHIN) if late else late
 
     def _late(self, at_work: Callable[[], set[str]], within: float) -> set[str]:
-        """The children that are at work even after so many seconds."""
+        """The children that are still at work after the given seconds."""
         deadline = time.monotonic() + within
         while (late := at_work() - self._given_up) and time.monotonic() < deadline:
             self._submissions.write(self._stepper)

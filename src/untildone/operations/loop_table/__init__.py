@@ -25,7 +25,7 @@ __all__ = ["LoopTable", "Row", "row_of"]
 LOCK_WITHIN = 1.0
 """Seconds after which a reader asks whether the store is usable at all."""
 Listener = Callable[[str], None]
-"""Is told the id of a loop whose row has changed or is gone."""
+"""Called with the id of a loop whose row has changed or is gone."""
 GONE = float("inf")
 """The sequence number of a deleted loop: later than every entry."""
 

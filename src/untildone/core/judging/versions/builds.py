@@ -15,7 +15,7 @@ _TEST_PLUGINS = words(
 _ANY_CODE_PLUGINS = words(
     "maven-antrun-plugin exec-maven-plugin gmavenplus-plugin groovy-maven-plugin ant4eclipse truezip-maven-plugin"
 )
-"""They run whatever they are told, between the compilation of the tests and their run as well."""
+"""They run any program that their settings name, between the compilation of the tests and their run as well."""
 _TEST_ELEMENTS = words(
     "testSourceDirectory testOutputDirectory testExcludes testExclude testIncludes testInclude testSource testRelease extension extensions "
     "packaging testSources testResources"

@@ -91,7 +91,7 @@ class RequestStats:
     refused: Counter[str] = field(default_factory=Counter)
     """By the code of the refusal."""
     latencies: Counter[tuple[str, str, float]] = field(default_factory=Counter)
-    """How many requests of a method and route took up to so many seconds."""
+    """How many requests of a method and route took at most the seconds of each bucket."""
     seconds: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def took(self, method: str, route: str, seconds: float) -> None:
@@ -158,7 +158,7 @@ class SecurityMiddleware:
         return self._forbidden(scope, headers, caller) or caller
 
     def _unfit(self, scope: Scope, headers: dict[str, str]) -> Refusal | None:
-        """Why the request is refused whoever sent it."""
+        """Why the request is refused, whatever its token."""
         if not self._is_our_name(headers.get("host", "")):
             hint = "call it by the address that `untildone serve` printed, or start it with `--name` and this name"
             return Refusal(Code.WRONG_HOST, "This server has another name.", hint)

@@ -17,7 +17,7 @@ from untildone.operations.setup import agents
 from untildone.operations.setup.agents import AgentInfo
 
 RECENT_LOOPS = 5
-"""So many of the last loops of a folder are looked at for their checks."""
+"""How many of the last loops of a folder are searched for checks."""
 router = APIRouter(prefix="/api/v1", tags=["choices"])
 
 

@@ -105,7 +105,7 @@ def box(title: str, facts: Sequence[str], choices: Sequence[str], columns: int |
 
 
 def _wrapped(text: str, room: int) -> Iterator[str]:
-    """The text in rows of so many columns; rows after the first are indented."""
+    """The text wrapped into rows of the given width; rows after the first are indented."""
     leading = len(text) - len(text.lstrip())
     return wrapping.wrapped(text, room, " " * leading, " " * min(6, leading + 2))
 

@@ -32,7 +32,7 @@ class Throttle:
         self._left_out = 0
 
     def admits(self, lines: int = 1) -> int:
-        """How many of so many more lines may be shown."""
+        """How many of the given number of further lines may be shown."""
         now = self._clock()
         self._allowance = min(BURST, self._allowance + (now - self._at) * A_SECOND)
         self._at = now

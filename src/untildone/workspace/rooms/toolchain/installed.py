@@ -99,7 +99,7 @@ class Distribution:
             return ""
 
     def hashes(self) -> dict[str, str]:
-        """The files that it lists, by path in the folder, with their hashes."""
+        """The files that the package says it installed, by path in the folder, each with its hash."""
         top = self.info.rpartition("/")[0]
         rows = csv.reader(self.text(RECORD).splitlines())
         return {os.path.normpath(os.path.join(top, row[0])): row[1] for row in rows if len(row) > 1}

@@ -12,7 +12,7 @@ from untildone.operations.driving import telling
 @click.argument("name", metavar="LOOP")
 @parameters.place
 def command(name: str, folder: str) -> int:
-    """Tell people what they have not been told about a loop yet."""
+    """Send the notifications about a loop that have not been sent yet."""
     store = parameters.open_store(folder)
     telling.tell(store, store.find(name), parameters.environment())
     return 0
