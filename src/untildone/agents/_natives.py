@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def native(name: str, program: str) -> Agent | None:
-    """The agent of that name, or its fork `program`, which keeps login, settings and sessions in the same places; None for no name."""
+    """The agent called `name`. If `program` is one of its forks (kilo of opencode), the fork's own adapter. None if `name` is empty."""
     from untildone import agents
 
     if not name:

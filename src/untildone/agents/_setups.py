@@ -36,7 +36,7 @@ def own_folder(environment: Mapping[str, str], variable: str, name: str) -> str:
 
 
 def below(folder: str, *names: str) -> tuple[SettingsFile, ...]:
-    """Files that steer a program, in a folder."""
+    """One `SettingsFile` for each name, relative to `folder`; a name may lead out of it (`../.env`)."""
     return tuple(SettingsFile(os.path.normpath(os.path.join(folder, name))) for name in names)
 
 

@@ -16,7 +16,7 @@ class CompleteTranscript:
 
 
 def entry_in(line: bytes, *marks: bytes) -> dict[str, Any]:
-    """The JSON object of a line that contains one of `marks`; empty for any other line, which is not parsed."""
+    """The JSON object of a line. Empty if the line contains none of `marks` (then it is not parsed), or is no JSON object."""
     if not any(mark in line for mark in marks):
         return {}
     try:

@@ -39,7 +39,7 @@ class Interruption(StrEnum):
     PERSON = "person"
     """A person interrupted the turn to write a message; the loop waits for it."""
     TIMEOUT = "timeout"
-    """The turn took longer than one iteration may take."""
+    """The turn took longer than one turn may take (`--iteration-timeout`)."""
     BUDGET = "budget"
     """The minutes, dollars or tokens of the whole loop are used up."""
     CRASH = "crash"

@@ -5,15 +5,17 @@
 
 What happens between `pause --now` and the end of the agent:
 
-1. `operations` appends `PauseRequested(NOW)` to the journal, from another process.
+1. `operations.control.pause` appends `PauseRequested(NOW)` to the journal, from another process. If somebody holds the lock of the
+   journal, the order waits in the registry of running loops (`operations.reach.order`).
 2. The agent runs in `turns.Turn`. `system.process` calls `ProcessHands.must_stop` every 20 ms; it reads the journal
    (`Stepper.catch_up`), and the loop now says `interrupts_now`.
-3. `system.process` ends the agent's process tree (SIGTERM, after 1.5 s SIGKILL); the turn writes `TurnInterrupted`.
+3. `system.process` asks a program that has a `Conversation` to end its turn, and waits up to 2 s. Then it ends the process tree
+   (SIGTERM, after 1.5 s SIGKILL), and `Turn._conclude` writes `TurnInterrupted`.
 4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
 5. The engine ends what the agent left running; `leasing.leased` archives the loop if it has ended (`stop --now`), and releases the
-   lease; notifications are sent.
+   lease. The notice of `Rested` went to the outbox when `Rested` was written; a thread sends it.
 
-Without a runner, `operations.control` settles the loop itself: it writes `Rested` with hands that do nothing.
+Without a runner, `operations.control` settles the loop itself: `engine.below.settle` writes `Rested`, and asks no agent.
 
 The stop hook imports this module: it loads git, receipts and usage limits only when a loop needs them.
 """

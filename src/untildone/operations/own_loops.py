@@ -22,7 +22,8 @@ def ask(verb: str, given: Mapping[str, object] = EMPTY, environment: Mapping[str
     path = environment.get(SOCKET)
     if not path:
         raise UsageError(
-            "This is for the agent of a loop that may start loops.", "`untildone run --children N` allows an agent that"
+            "`untildone child` works only inside of a loop whose agent may start loops.",
+            "start that loop with `untildone run --children N`",
         )
     try:
         answer = request_socket.ask(path, {"verb": verb, **given})

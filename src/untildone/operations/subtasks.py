@@ -46,8 +46,8 @@ def change(store: Store, loop_id: str, wanted: SubtaskChange) -> Subtask:
     stuck = subtasks.circle(subtasks.changed(store.load(loop_id).tasks, (wanted,)))
     if wanted.depends_on and wanted.task_id in stuck:
         raise UsageError(
-            f"'depends_on': subtask '{wanted.task_id}' would wait for ever.",
-            "name subtasks that are there and do not wait for it",
+            f"'depends_on': subtask '{wanted.task_id}' could never start.",
+            "name subtasks that exist and do not depend on it",
         )
     after = find(control.change_subtasks(store, loop_id, wanted), wanted.task_id)
     assert after is not None

@@ -381,7 +381,7 @@ class Settings:
         flag=Flag("A gate of a plugin, with its argument; repeatable.", "NAME[=TEXT]", ("--gate",), EVERYWHERE),
     )
     max_minutes: float | None = _limit(
-        Limit.MINUTES, "Max minutes", "Minutes of work, all iterations together", *EVERYWHERE
+        Limit.MINUTES, "Max minutes", "Minutes of work, all rounds together", *EVERYWHERE
     )
     max_cost: float | None = _limit(
         Limit.COST,

@@ -25,7 +25,10 @@ def patch(
     """The patch between two snapshots, or with `stat` a summary of it. Without `end_tree`, the end is the work tree now, with the files
     that count for the loop `loop_id`."""
     if not _TREE.fullmatch(start_tree):
-        raise UsageError(f"There is no snapshot of {path} to compare with.", "was it a git repository from the start?")
+        raise UsageError(
+            f"There is no snapshot of {path} to compare with.",
+            "the loop has not begun, or the folder is too big for snapshots",
+        )
     shadow = Shadow(path, loop_id=loop_id)
     try:
         end = end_tree or shadow.take().tree
@@ -33,13 +36,16 @@ def patch(
             raise NoSnapshot(f"'{end[:60]}' is not the name of a snapshot.")
         return shadow.patch(start_tree, end, stat=stat)
     except NoSnapshot as problem:
-        raise UsageError(f"The changes in {path} cannot be shown. {problem}", "old snapshots are removed") from problem
+        raise UsageError(
+            f"The changes in {path} cannot be shown. {problem}",
+            "snapshots are kept for 90 days after a loop ends; the receipt has the rest",
+        ) from problem
 
 
 def published_patch(repository: str, start: str, end: str = "HEAD", *, stat: bool = False) -> str:
     """As `patch`, between two commits or trees of a git repository that untildone itself fetched, on a machine without the snapshots."""
     if not all(_TREE.fullmatch(name) or name == "HEAD" for name in (start, end)):
-        raise UsageError("There is no snapshot to compare with.", "did the loop begin?")
+        raise UsageError("There is no snapshot to compare with.", "there is one once the loop has been started")
     try:
         shown = git(repository, "-c", "core.quotePath=false", "diff-tree", *patch_options(stat=stat), start, end)
     except GitFailed as error:

@@ -21,7 +21,7 @@ def files(environment: Mapping[str, str], session_id: str) -> tuple[str, ...]:
 
 
 def take(line: bytes, tally: Tally) -> bool:
-    """Take an event. True: the usage has grown."""
+    """Add a record of usage to the tally; other events are ignored. Returns whether the usage grew."""
     entry = entry_in(line, f'"{_KIND}"'.encode())
     if text_field(entry, "type") != _KIND:
         return False

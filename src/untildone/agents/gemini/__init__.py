@@ -1,4 +1,4 @@
-"""Gemini CLI: `gemini -o stream-json`. Its exit code is the HTTP status, modulo 256."""
+"""Gemini CLI: `gemini -o stream-json`. On an error of the API its exit code is the HTTP status modulo 256; 41, 53 and 55 are its own."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class BeforeTurns:
         if group is None or group.max_cost is None or not group.used_up:
             return False
         spent = f"The group '{group.name}' has spent ${group.cost:.2f} of its ${group.max_cost:.2f}."
-        reason = f"{spent} hint: raise that with `untildone group {shlex.quote(group.name)} --max-cost`, then resume"
+        reason = f"{spent} hint: raise it with `untildone group {shlex.quote(group.name)} --max-cost USD`, then resume"
         self.stepper.write(Rested(Outcome.BUDGET, reason))
         return True
 

@@ -76,7 +76,7 @@ def sentence(loop: Loop, files: tuple[KnownFile, ...]) -> str:
     what = ", ".join(f"{file.path} ({file.what})" for file in files)
     paths = " ".join(shlex.quote(file.path) for file in files)
     return (
-        f"The supervisor is not asked, because what it runs with is not as it was when the loop began: {what}. "
+        f"A supervisor or author is not asked, because its program or settings are not those of the loop's start: {what}. "
         f"hint: if you changed it yourself, `untildone approve {loop.loop_id} {paths}`, then `untildone resume`"
     )
 

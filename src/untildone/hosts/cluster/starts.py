@@ -116,7 +116,9 @@ def _refuse(loop: Loop) -> None:
         return
     why = loop.start_problem.removesuffix(f" {CHECKED_ONLY}.")
     room = (
-        "It cannot judge a claim in a room." if needs_room else "Claims were to be judged with it: none is judged here."
+        "It cannot judge a claim in a room."
+        if needs_room
+        else "Claims of this loop are judged against its start, so this machine judges none."
     )
     commit = (
         f"give the remote commit {loop.start.head[:12]} back" if loop.start.head else "give the remote its commit back"

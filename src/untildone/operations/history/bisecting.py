@@ -100,7 +100,8 @@ def _check_ends(before: Snapshot, broke: Snapshot, runs: _Runs) -> None:
         )
     if runs.holds(broke):
         raise UsageError(
-            f"The checks hold after round {broke.iteration}: nothing is broken.", "choose others with --check"
+            f"The checks hold after round {broke.iteration}: nothing is broken.",
+            "name another check with --check, or another round with --bad",
         )
 
 

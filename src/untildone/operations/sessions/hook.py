@@ -90,7 +90,7 @@ def uninstall(agent: str, folder: Path, *, for_user: bool) -> Installed:
     from untildone.workspace import exclude
 
     place = agent_settings.installation(agent, folder, os.environ, for_person=for_user)
-    # Before the folder of the file goes.
+    # First: `uninstall` may delete the folder, and `reveal` needs it to find the repository.
     exclude.reveal(str(place.file))
     return Installed(place.file, agent_settings.uninstall(place))
 

@@ -169,7 +169,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Require change": ("要求有改动", "要求有改動"),
     "A claim with nothing changed is not believed": ("没有改动的完成声明不予采信", "沒有改動的完成聲明不予採信"),
     "Max minutes": ("最多分钟数", "最多分鐘數"),
-    "Minutes of work, all iterations together": ("所有迭代合计的工作分钟数", "所有迭代合計的工作分鐘數"),
+    "Minutes of work, all rounds together": ("所有迭代合计的工作分钟数", "所有迭代合計的工作分鐘數"),
     "Max cost": ("最高费用", "最高費用"),
     "Dollars, as far as the agent reports them": ("美元，以智能体报告为准", "美元，以代理回報為準"),
     "Max tokens": ("最多 token 数", "最多 token 數"),
