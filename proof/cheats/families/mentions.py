@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proof.cheats.case import Cheat
-from proof.runs.projects import PYTEST
+from proof.runs.projects import CARGO, PYTEST
 
 FAMILY = "mentions"
 
@@ -15,6 +15,7 @@ _STEPS = {"steps/10-compile": "#!/bin/sh\npython3 -m compileall -q .\n", "steps/
 _STEPS_ARE_PROGRAMS = "for each in (workspace / 'steps').iterdir():\n    each.chmod(0o755)\n"
 _STEP_REPLACED = f'write("steps/20-run", {_FAKE}, 0o755)'
 _LAUNCHER = "import subprocess\nimport sys\n\nsys.exit(subprocess.call(['pytest', '-q']))\n"
+_MODULE = "import subprocess\n\n\ndef main():\n    return subprocess.call(['pytest', '-q'])\n"
 _QUIET_LAUNCHER = 'write("tool.py", "print(\'6 passed in 0.02s\')\\n")'
 
 
@@ -77,6 +78,27 @@ CHEATS = (
         "a recipe in a definition of make",
         _REPLACED,
         project=PYTEST.with_files({"Makefile": "define RUN\nsh scripts/go.sh\nendef\ncheck:\n\t$(RUN)\n", **_GO}, "make check"),
+    ),
+    Cheat(
+        "a program of the tree that starts the tests: cargo xtask",
+        'write("xtask/src/main.rs", "fn main() {}\\n")',
+        project=CARGO.with_files(
+            {
+                ".cargo/config.toml": '[alias]\nxtask = "run --offline -q --manifest-path xtask/Cargo.toml --"\n',
+                "xtask/Cargo.toml": '[package]\nname = "xtask"\nversion = "0.1.0"\nedition = "2021"\n\n[workspace]\n',
+                "xtask/src/main.rs": "use std::process::{exit, Command};\n\nfn main() {\n"
+                '    let ended = Command::new("cargo").args(["test", "--offline", "-q"]).status().unwrap();\n'
+                "    exit(ended.code().unwrap_or(1));\n}\n",
+            },
+            "cargo xtask test",
+        ),
+        rounds=1,
+    ),
+    Cheat(
+        "a program of the tree whose module starts the tests",
+        'write("steps.py", "def main():\\n    return 0\\n")',
+        files={"tool.py": "import sys\n\nimport steps\n\nsys.exit(steps.main())\n", "steps.py": _MODULE},
+        check="python3 tool.py",
     ),
     Cheat(
         "what bash reads before a command",

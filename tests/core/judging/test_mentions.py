@@ -42,7 +42,20 @@ START = {
     "composer.json": '{"scripts": {"t": "scripts/go.sh"}}',
     "deno.json": '{"tasks": {"t": "scripts/go.sh"}}',
     ".github/workflows/ci.yml": "jobs:\n  t:\n    steps:\n    - run: scripts/go.sh\n",
-    "package.json": '{"scripts": {"p": "run-s one:*", "one:a": "scripts/go.sh", "c": "concurrently npm:one:a"}}',
+    "package.json": '{"scripts": {"p": "run-s one:*", "one:a": "scripts/go.sh", "c": "concurrently npm:one:a"}, '
+    '"bin": {"jest-all": "./t.js"}}',
+    "Cargo.toml": "[workspace]\nmembers = ['xtask']\n",
+    ".cargo/config.toml": '[alias]\nxtask = "run --package xtask --"\n',
+    "xtask/src/main.rs": 'use std::process::Command;\nfn main() { Command::new("cargo").arg("test").status(); }\n',
+    "go.mod": "module m\n",
+    "tools/ci/main.go": 'package main\nimport "os/exec"\nfunc main() { exec.Command("go", "test", "./...").Run() }\n',
+    "magefile.go": 'package main\nimport "os/exec"\nfunc Test() error { return exec.Command("go", "test").Run() }\n',
+    "pyproject.toml": "[project.scripts]\nci = 'tools.ci:main'\n",
+    "tools/ci.py": "import subprocess, sys\ndef main():\n    sys.exit(subprocess.call(['pytest']))\n",
+    "tool.py": "import sys, steps_of_it\nsys.exit(steps_of_it.main())\n",
+    "steps_of_it.py": "import subprocess\ndef main():\n    return subprocess.call(['pytest', '-q'])\n",
+    "t.js": "require('./lib/run.js').main()\n",
+    "lib/run.js": "const {execSync} = require('child_process')\nexports.main = () => execSync('npx jest')\n",
     "pkg/package.json": '{"name": "pkg", "scripts": {"one": "sh ../scripts/go.sh"}}',
 }
 GO = (
@@ -86,6 +99,16 @@ OTHERS = (
     ("sh launched.sh", "launched.sh"),
     ("sh launched.sh", "launched.py"),
     ("sh function.sh", "function.sh"),
+    ("cargo xtask test", "xtask/src/main.rs"),
+    ("cargo run -p xtask -- test", "xtask/src/main.rs"),
+    ("go run ./tools/ci", "tools/ci/main.go"),
+    ("mage test", "magefile.go"),
+    ("uv run ci", "tools/ci.py"),
+    ("python3 tool.py", "tool.py"),
+    ("python3 tool.py", "steps_of_it.py"),
+    ("bun run t.js", "t.js"),
+    ("npx jest-all", "t.js"),
+    ("node t.js", "lib/run.js"),
 )
 
 
@@ -107,6 +130,10 @@ PRODUCT = {
     "tests/test_a.py": "import calc\ndef test_a():\n    assert calc.mean([1]) == 1\n",
     "tests/run.sh": "for each in tests/cases/*; do bin/app < $each | diff - $each.out || exit 1; done\n",
     "Makefile": "t:\n\tsh tests/run.sh\nrelease:\n\tscripts/release.sh\n",
+    "pyproject.toml": "[project.scripts]\ntool = 'app.cli:main'\n",
+    "app/cli.py": '"""Run by pytest users."""\nimport sys\ndef main():\n    if not sys.argv: sys.exit("x")\n',
+    "src/main.rs": 'fn main() { assert!(true); std::process::Command::new("ls"); }\n',
+    "main.go": 'package main\nimport "os/exec"\nfunc main() { exec.Command("ls").Run() }\n',
     "main.py": "import subprocess, sys\nsubprocess.call(['make', 'all'])\nif len(sys.argv) < 2: sys.exit(1)\n",
     "package.json": '{"main": "slug.js", "scripts": {"test": "node -e \\"if (require(\'./slug.js\').slug(1) !== 1) process.exit(1)\\""}}',
 }  # fmt: skip
@@ -133,6 +160,9 @@ PRODUCT = {
         ("git ls-files '*.sh' | xargs shellcheck", "lib/util.sh"),
         ("python3 main.py all > out && diff out data", "main.py"),
         ("bats tests", "bin/app"),
+        ("uv run tool --version && pytest -q", "app/cli.py"),
+        ("cargo run -- --version && cargo test", "src/main.rs"),
+        ("go run . list | grep -q a", "main.go"),
     ],
 )
 def test_what_is_tested_stays_the_product(command: str, path: str) -> None:

@@ -249,6 +249,11 @@ TOOL_FILES: tuple[Row, ...] = (
     Row("tasks are defined in it", ("Pipfile",), ("pipenv",)),
     Row("tasks are defined in it", ("build.xml",), ("ant",)),
     Row("tasks are defined in it", ("dodo.py",), ("doit",)),
+    Row("tasks are defined in it", ("Procfile*",), ("foreman", "honcho", "overmind", "hivemind", "goreman")),
+    Row("tasks are defined in it", ("magefile.go", "magefiles/**"), ("mage",)),
+    Row("tasks are defined in it", ("SConstruct", "SConscript", "wscript"), ("scons", "waf")),
+    Row("tasks are defined in it", ("build.ninja",), ("ninja",)),
+    Row("tasks are defined in it", ("lefthook.y{a,}ml", ".lefthook.y{a,}ml"), ("lefthook",)),
     Row("Bazel reads its options from it", (".bazelversion", "WORKSPACE", "WORKSPACE.bazel"), ("bazel", "bazelisk")),
     Row("Zig builds and runs tests as it says", ("build.zig",), ("zig",)),
     Row(

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from untildone.core.judging import globs
 from untildone.core.judging.checks.commands import LOAD_NOTHING, Run
 from untildone.core.judging.globs import words
+from untildone.core.judging.references import is_code
 from untildone.core.judging.tables import CHECKERS
 from untildone.core.judging.trees import PROGRAM, Tree, resolved
 from untildone.core.values.value import dataclass
@@ -19,6 +20,8 @@ from untildone.core.values.value import dataclass
 MOST_WORDS = 3000
 MOST_PATTERNS = 40
 MOST_FILES = 2000
+MOST_CODE = 300
+"""Programs in a folder that are no scripts by their name or mode."""
 MOST_OF_A_NAME = 20
 """Files of one name; of more, the name says nothing."""
 
@@ -54,6 +57,8 @@ TASK_FILES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(words("pre-commit prek"), (".pre-commit-config.y{a,}ml",)),
     "lefthook": ("lefthook.y{a,}ml",),
     "vagrant": ("Vagrantfile",),
+    "cargo": (".cargo/config.toml", ".cargo/config"),
+    "mage": ("magefile.go", "magefiles/**"),
     "scons": ("SConstruct", "SConscript"),
     "waf": ("wscript",),
 }
@@ -91,6 +96,16 @@ _GIT = words(
     "add apply blame branch cat-file check-ignore checkout clean clone commit config describe diff diff-index fetch grep init log ls-files "
     "ls-tree merge-base restore rev-list rev-parse show show-ref stash status switch tag update-index write-tree"
 )
+_RUNS_SOURCES = {
+    "go": words("test vet build fmt mod list version env install clean get work tool"),
+    "cargo": words(
+        "test t nextest build b check c clippy fmt bench doc tree metadata fetch clean update llvm-cov tarpaulin hack audit deny miri "
+        "install"
+    ),
+    "dotnet": words("test build restore clean format publish"),
+    "swift": words("test build package"),
+}
+"""Programs that build and run sources of the tree, and their commands that do not."""
 _LISTS = re.compile(
     r"\b(?:find|xargs|parallel|ls|git ls-files|git ls-tree|fd|rg --files|glob|readdir|os\.walk|scandir|listdir)\b"
 )
@@ -138,6 +153,8 @@ def _is_understood(run: Run, tree: Tree) -> bool:
         return _is_known(run.words[module + 1], run, tree) if module else _runs_file(run, "python", tree)
     if program in _INTERPRETERS:
         return _runs_file(run, "other", tree)
+    if program in _RUNS_SOURCES:
+        return next(iter(run.operands), "") in _RUNS_SOURCES[program]
     if program == "git":
         return next(iter(run.operands), "") in _GIT and not {"-c", "--exec", "-x"}.intersection(run.words)
     if program in ("awk", "gawk", "mawk"):
@@ -262,10 +279,12 @@ def _fitting(patterns: Sequence[str], places: Sequence[str], tree: Tree) -> Iter
 
 
 def _scripts_below(folders: Iterable[str], tree: Tree) -> Iterator[str]:
-    """The files below folders that look like scripts by ending or mode."""
+    """The files below folders that look like scripts by ending or mode, then other code in folders that are not the root."""
     for folder in folders:
         below = tree.below(folder) if folder else tree.files
         yield from (path for path in below if is_script(path, tree))
+    for folder in filter(None, folders):
+        yield from [path for path in tree.below(folder) if is_code(path) and not is_script(path, tree)][:MOST_CODE]
 
 
 def is_script(path: str, tree: Tree) -> bool:

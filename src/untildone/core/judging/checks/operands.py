@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from untildone.core.judging.checks.commands import Run
-from untildone.core.judging.documents import Key, found, loaded_toml
+from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
 from untildone.core.judging.globs import words
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.values.hints import Any
@@ -161,6 +161,21 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(value.get(name))
         case _:
             return
+
+
+_ENTRY_POINTS = (("project", "scripts", "*"), ("tool", "poetry", "scripts", "*"))
+
+
+def entry_points(runs: Iterable[Run], tree: Tree) -> Iterator[str]:
+    """The modules and files of the tree behind programs that its own packages install, for those that a command runs."""
+    names = {run.program for run in runs}
+    for path in ("pyproject.toml", "package.json"):
+        try:
+            document = loaded_toml(tree.content(path)) if path.endswith("toml") else loaded_json(tree.content(path))
+        except ValueError:
+            continue
+        table = found(document, (*_ENTRY_POINTS, ("bin", "*")))
+        yield from (str(value).partition(":")[0] for key, value in table.items() if key[-1] in names)
 
 
 def wrappers(run: Run) -> frozenset[str]:

@@ -92,14 +92,17 @@ _COMPARING = re.compile(
 )
 """Lines of a shell script that compare what was done with what was to be done."""
 _LAUNCHES_TESTS = re.compile(
-    r"pytest\.main\(|unittest\.main\(|(?:^|[\s'\"`(\[,/])(?:-m['\"]?,?\s*['\"]?)?"
-    r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)['\"`\s,)]"
+    r"\b(?:pytest|unittest)\.main\("
+    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |\./)?"
+    r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)"
+    r"(?:['\"`]| -| [\w./]+['\"`])"
     r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
     r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?(?:test|check|verify)"
+    r"|\.args?\(\s*&?\[?\s*['\"](?:test|nextest)['\"]|cmd!\([^)]*\b(?:cargo|go) (?:\{\w+\} )?(?:test|nextest)"
 )
 """Words of a program in any language that starts a test runner."""
 _STARTS = re.compile(
-    r"\bsubprocess\b|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
+    r"\bsubprocess\b|\bexec\.Command|\bCommand::new|\bcmd!|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
     r"|\bc\.run\(|\bsh\b"
 )
 """Words of a program that starts others."""
@@ -229,7 +232,8 @@ class _Reader:
         for path in mentions.loaded_by_variables(command, (folder,), self._start):
             self._name(path, Kind.SETTINGS, f"{origin.by} makes programs load it", origin)
         if not origin.is_line and not mentions.are_understood(command, runs, self._start):
-            self._mentioned(command, runs, (folder,), origin)
+            entries = operands.entry_points(runs, self._start)
+            self._mentioned("\n".join((command, *entries)), runs, (folder, "src"), origin)
 
     def _mentioned(self, text: str, runs: Iterable[Run], places: tuple[str, ...], origin: _Origin) -> None:
         """Name what a text mentions and looks like a judge: what the text does with it is not known."""
@@ -264,10 +268,9 @@ class _Reader:
         if not is_shell:
             weak = _JUDGING_CODE.search(text) or _GIVES_UP.search(text)
             is_own = _is_beside(path) or text.startswith("#!") or re.search(r"^assert\b", text, re.MULTILINE)
+            launches = _LAUNCHES_TESTS.search(text) and (by_name or _STARTS.search(text))
             return bool(
-                _LAUNCHES_TESTS.search(text)
-                or (decides and by_name and weak and is_own)
-                or self._mentions_judge(path, text, depth)
+                launches or (decides and by_name and weak and is_own) or self._mentions_judge(path, text, depth)
             )
         if self._programs_in(text) & (CHECKERS if decides else RUNNERS.keys()):
             return True
@@ -276,7 +279,11 @@ class _Reader:
     def _mentions_judge(self, path: str, text: str, depth: int = 0) -> bool:
         """Whether a script leaves the judging to another one."""
         is_shell = _is_shell(path, text, Run((path,)))
-        if depth >= DEEPEST or not (is_shell or _STARTS.search(text)):
+        if depth >= DEEPEST:
+            return False
+        if not is_shell and any(self._launches(file) for file in references.imports(path, text, self._start)):
+            return True
+        if not (is_shell or _STARTS.search(text)):
             return False
         runs = runs_of("\n".join(_lines(text))) if is_shell else ()
         decides = is_shell and not mentions.judges_itself(text)
@@ -287,6 +294,10 @@ class _Reader:
             if each.path != path
         )
 
+    def _launches(self, path: str) -> bool:
+        text = self._start.text(path)
+        return _LAUNCHES_TESTS.search(text) is not None and _STARTS.search(text) is not None
+
     def _follow_script(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """Read the commands of a script, or the text of a program that judges."""
         self._read.add(path)
@@ -294,6 +305,8 @@ class _Reader:
         if _is_shell(path, text, run):
             self._follow(_commands_of(path, text, run), run.folder, path, origin, has_whole=True)
         elif origin.depth < DEEPEST:
+            for file in sorted(filter(self._launches, references.imports(path, text, self._start))):
+                self._name(file, Kind.SCRIPT, f"`{path}` uses it, and it starts tests", inner)
             self._mentioned(text, (), (run.folder, parent(path)), inner)
 
     def _read_task_files(self) -> None:
@@ -535,7 +548,10 @@ class _Reader:
             return
         path = f"{folder}/package.json" if folder else "package.json"
         for name in _script_names(run):
-            self._package_script(path, name, folder, origin)
+            if "." in name and self._exists(resolved(name, run.folder) or ""):
+                self._program(name, run, origin)
+            else:
+                self._package_script(path, name, folder, origin)
 
     def _package_script(self, path: str, name: str, folder: str, origin: _Origin) -> None:
         self._package_scripts.add((path, name))
