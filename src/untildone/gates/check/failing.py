@@ -70,8 +70,8 @@ class Names:
         """The names with their files or packages."""
         self._place: dict[str, str] = {}
         """The file or package of the tests that come next."""
-        self._unplaced: dict[str, list[str]] = {}
-        """The names whose file or package may come next."""
+        self._unplaced: dict[str, dict[str, None]] = {}
+        """The names whose file or package may come next, in order."""
         self._stopped = False
 
     def feed(self, plain: str) -> None:
@@ -92,12 +92,17 @@ class Names:
             return
         names.add(name)
         if place := self._place.get(runner):
-            self._placed.setdefault(runner, set()).add(f"{place} > {name}")
+            self._add_placed(runner, place, name)
         else:
-            self._unplaced.setdefault(runner, []).append(name)
+            self._unplaced.setdefault(runner, {})[name] = None
         if runner == "node":
             # It names the place of each test.
             self._place.pop(runner, None)
+
+    def _add_placed(self, runner: str, place: str, name: str) -> None:
+        names = self._placed.setdefault(runner, set())
+        if len(names) < MOST:
+            names.add(f"{place} > {name}")
 
     def _take_place(self, plain: str) -> None:
         for runner, pattern in _BEFORE:
@@ -105,11 +110,11 @@ class Names:
                 self._place[runner] = " ".join(filter(None, sign.groups()))
         for runner, pattern in _AFTER:
             if sign := pattern.match(plain):
-                names = self._unplaced.pop(runner, [])
-                self._placed.setdefault(runner, set()).update(f"{sign['place']} > {name}" for name in names)
+                for name in self._unplaced.pop(runner, {}):
+                    self._add_placed(runner, sign["place"], name)
         if _SUITE.match(plain):
             for runner in ("node", "tap"):
-                for name in self._unplaced.pop(runner, [])[-1:]:
+                for name in [*self._unplaced.pop(runner, {})][-1:]:
                     self._found[runner].discard(name)
 
     def of(self, runners: tuple[str, ...]) -> tuple[str, ...]:
