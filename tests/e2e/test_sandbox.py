@@ -364,3 +364,12 @@ def test_untildone_itself_cannot_be_changed_if_it_is_installed_in_the_workspace(
     assert (cli.workspace / "made").exists()
     assert not (environment / "lib/escaped").exists()
     assert "x" not in (environment / "pyvenv.cfg").read_text().splitlines()
+
+
+@pytest.mark.parametrize("words", [("run", "x", "--command", "true"), ("sandbox", "--", "true")])
+def test_untildone_in_a_box_ends_in_one_sentence(cli: CommandLine, words: tuple[str, ...]) -> None:
+    """Its state is out of reach there, so it starts nothing."""
+    ended = cli.run("sandbox", "--", sys.executable, "-m", "untildone", *words, patience=PATIENCE)
+    assert ended.code in (2, 6), ended.errors
+    assert ended.errors.startswith("untildone: ")
+    assert "defect" not in ended.errors

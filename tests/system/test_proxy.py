@@ -21,6 +21,7 @@ from untildone.core.protection import hosts
 from untildone.core.protection.sandbox import MOST_HOSTS, HostAsked
 from untildone.system.box import proxy, sandbox, seccomp
 from untildone.system.box.proxy import Proxy
+from untildone.system.box.proxy_connection import is_of_this_machine
 
 __all__ = ["boxes"]
 
@@ -249,6 +250,17 @@ def hello(name: str | None) -> bytes:
     return outgoing.read()
 
 
+def test_the_addresses_of_this_machine_are_known() -> None:
+    """A name that a rule allows may lead to the local network, but not back to this machine, whatever the address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, suppress(OSError):
+        # Nothing is sent: the kernel says from which address it would be, if it knows a way.
+        asking.connect(("192.0.2.77", 9))
+        assert is_of_this_machine(asking.getsockname()[0])
+    assert is_of_this_machine("127.0.0.5")
+    assert not is_of_this_machine("192.0.2.77")
+    assert not is_of_this_machine("2001:db8::77")
+
+
 class TestTunnelsToTheUsualPort:
     """The client must speak TLS for the same host: other hosts may share its addresses."""
 
@@ -272,7 +284,15 @@ class TestTunnelsToTheUsualPort:
 
     @pytest.mark.parametrize(
         "first",
-        [hello("other.example"), hello(None), b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n", b"SSH-2.0-x\r\n"],
+        [
+            hello("other.example"),
+            hello(None),
+            # A name of another kind is none to servers.
+            hello("named.example").replace(b"\0\0\x0dnamed", b"\1\0\x0dnamed"),
+            hello("named.example.other").replace(b"\x13named.example.other", b"\x0dnamed.example\0\0\3abc"),
+            b"GET / HTTP/1.1\r\nHost: other.example\r\n\r\n",
+            b"SSH-2.0-x\r\n",
+        ],
     )
     def test_another_name_none_or_no_tls_does_not_get_through(self, first: bytes) -> None:
         _, came_through = self.through(first)

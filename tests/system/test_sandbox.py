@@ -93,6 +93,30 @@ class TestMounts:
         assert ran(seen(place), f'{sys.executable} -c "{program}"') == (0, "fine")
 
 
+LATER = """
+import os, subprocess, sys, time
+from untildone.system.box.sandbox import Access, Box, Mount, system_read_only
+box = Box(sys.argv[1], (*system_read_only(), Mount(Access.WRITE, sys.argv[1] + "/open")))
+script = "touch open/ready; while ! [ -e open/go ]; do sleep 0.05; done; touch closed/new && echo written; ls closed"
+with subprocess.Popen(box.argv(("/bin/sh", "-c", script)), stdout=subprocess.PIPE, text=True) as process:
+    deadline = time.monotonic() + 30
+    while not os.path.exists(sys.argv[1] + "/open/ready") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    subprocess.run(("mount", "-t", "tmpfs", "later", sys.argv[1] + "/closed"), check=True)
+    open(sys.argv[1] + "/open/go", "w").close()
+    print(process.communicate(timeout=30)[0])
+"""
+
+
+@needs_boxes
+def test_what_is_mounted_outside_later_does_not_appear_in_a_box(place: Path) -> None:
+    """As a disk that a person connects: it would be writable."""
+    as_root = () if os.geteuid() == 0 else ("--user", "--map-root-user")
+    shared = ("unshare", "--mount", "--propagation", "shared", *as_root, sys.executable, "-c", LATER, str(place))
+    said = subprocess.run(shared, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert said.split() == ["file"]
+
+
 @needs_boxes
 class TestLayers:
     def test_reads_see_what_is_below_and_writes_leave_it_alone(self, place: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from proof.escapes.case import Escape
 from proof.escapes.families import (
     afterwards,
+    calls,
     children,
     files,
     kernel,
@@ -17,5 +18,5 @@ from proof.escapes.families import (
     state,
 )
 
-_MODULES = (files, kernel, processes, sockets, network, state, afterwards, links, programs, rooms, children)
+_MODULES = (files, kernel, calls, processes, sockets, network, state, afterwards, links, programs, rooms, children)
 ALL: dict[str, tuple[Escape, ...]] = {module.FAMILY: module.ESCAPES for module in _MODULES}

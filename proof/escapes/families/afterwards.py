@@ -112,6 +112,13 @@ for name in (".claude/projects/-other/memory/MEMORY.md", ".claude/remote-setting
     with contextlib.suppress(OSError):
         os.rename(os.path.dirname(path), os.path.dirname(path) + ".old")
 """
+_LIBRARIES = """
+with open("left.c", "w") as file:
+    file.write('#include <fcntl.h>\\n#include <unistd.h>\\n__attribute__((constructor)) static void left(void) {')
+    file.write(f'close(open("{OUTSIDE}/escaped", O_CREAT | O_WRONLY, 0600)); }}')
+run("cc -shared -fPIC -o new.so left.c && mv new.so left.so")
+os.path.exists("left.c") and open("left.so", "rb").read(4) == b"\\x7fELF" or got("no library: the try is wrong")
+"""
 _NEXT_IN_WORKTREE = (
     *_NEXT,
     "$UNTILDONE run Next --command true --sandbox on -r 1 --worktree </dev/null",
@@ -149,6 +156,14 @@ ESCAPES = (
         _MODULES,
         flags=("--check", "true", "--commit", "-r", "2"),
         variables={"PYTHONPATH": "{workspace}/src:{modules}"},
+    ),
+    Escape(
+        "a library that a variable of the person loads into every program",
+        _LIBRARIES,
+        before="cc -shared -fPIC -o left.so -x c /dev/null",
+        flags=("--check", "true", "--commit", "-r", "2", "--promise", "NEVER"),
+        variables={"LD_PRELOAD": "{workspace}/left.so"},
+        needs=("cc",),
     ),
     Escape("git configuration that includes others", _INCLUDED, flags=("--commit", "-r", "2"), then=_SEEN),
     Escape("git configuration that includes others, for the next loop", _INCLUDED, then=_NEXT_IN_WORKTREE),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from untildone.core.errors import ResourcesShort, UntilDoneError
+from untildone.core.errors import ResourcesShort, StoreError, UntilDoneError
 from untildone.faces.cli import streams
 from untildone.faces.cli.parameters import STORE
 from untildone.faces.cli.signals import ignore_late_signals
@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        return _shortage(error) or _defect(error)
+        return _shortage(error) or _read_only(error) or _defect(error)
     return code if isinstance(code, int) else 0
 
 
@@ -75,6 +75,15 @@ def _shortage(error: Exception) -> int:
     hint = "free memory, processes or open files; `untildone resume` goes on with a loop that was at work"
     streams.report_error(f"This machine is short of resources: {what}.", hint)
     return ResourcesShort.exit_code
+
+
+def _read_only(error: Exception) -> int:
+    """Report that a file of untildone lies where nothing can be written, and return the exit code; 0: it is another error."""
+    if not isinstance(error, OSError) or error.errno != errno.EROFS or not error.filename:
+        return 0
+    hint = "make the folder writable; inside of a sandbox of untildone, start no loops: do that outside"
+    streams.report_error(f"Cannot write {error.filename}: Read-only file system.", hint)
+    return StoreError.exit_code
 
 
 def _defect(error: Exception) -> int:

@@ -244,10 +244,22 @@ def _addresses(request: Request, rule: HostRule) -> list[tuple[str, int]]:
     """The addresses of the host that the rule permits. A name is asked for once, so that it cannot lead elsewhere afterwards."""
     found = socket.getaddrinfo(request.name, request.port, type=socket.SOCK_STREAM)
     addresses = [(str(place[0]), request.port) for *_, place in found]
-    permitted = [(address, port) for address, port in addresses if rule.permits(address)]
+    named = rule.port is not None or rule.address is not None
+    permitted = [place for place in addresses if rule.permits(place[0]) and (named or not is_of_this_machine(place[0]))]
     if addresses and not permitted:
         raise Refused(request.name if rule.is_domain else f"{request.name}:{request.port}")
     return permitted
+
+
+def is_of_this_machine(address: str) -> bool:
+    """Whether an address, such as that in the local network, is one of this machine. Nothing is sent: the kernel says from which address
+    it would be, and that is the same only for its own."""
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        try:
+            asking.connect((address, 9))
+        except OSError:
+            return False
+        return bool(asking.getsockname()[0] == address.partition("%")[0])
 
 
 def _ask_upstream(server: socket.socket, through: Upstream, request: Request) -> None:

@@ -134,7 +134,14 @@ def _server_name(hello: bytes) -> str:
     while len(extensions) >= 4:
         kind, size = int.from_bytes(extensions[:2]), int.from_bytes(extensions[2:4])
         if kind == 0:
-            # A list with one entry: two bytes of its length, one byte for "host name", two bytes of the name's length.
-            return extensions[4 + 5 : 4 + size].decode("ascii", "replace").lower()
+            return _only_name(extensions[4 : 4 + size])
         extensions = extensions[4 + size :]
     return ""
+
+
+def _only_name(names: bytes) -> str:
+    """The name in a list with one entry: two bytes of its length, one byte for "host name", two bytes of the name's length."""
+    size = len(names) - 5
+    if size < 0 or names[:5] != (size + 3).to_bytes(2) + b"\0" + size.to_bytes(2):
+        raise BadRequest("the name in the TLS connection is malformed")
+    return names[5:].decode("ascii", "replace").lower()

@@ -25,7 +25,11 @@ choice bubblewrap leaves all of them to root, who could then make everything wri
 
 
 _OF_KERNEL = tuple(
-    f"/proc/{name}" for name in ("kcore", "keys", "kpagecgroup", "kpagecount", "kpageflags", "slabinfo", "timer_list")
+    f"/proc/{name}"
+    for name in (
+        *("acpi", "dynamic_debug", "kcore", "keys", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "mtrr"),
+        *("sched_debug", "scsi", "slabinfo", "timer_list"),
+    )
 )
 NEW_CONTROL_GROUPS = 0x02000000
 """The flag of the kernel for a new namespace of control groups."""
@@ -110,7 +114,7 @@ class Box:
     def argv(self, command: Sequence[str]) -> tuple[str, ...]:
         """The command line that runs a command in this box."""
         return (
-            *_layering([mount.source for mount in self.mounts if mount.access is Access.LAYER]),
+            *_mounting_apart([mount.source for mount in self.mounts if mount.access is Access.LAYER]),
             # If the filter cannot be opened, nothing runs.
             *(("/bin/sh", "-c", f'exec {_FILTER}<"$0" && exec "$@"', self.filter) if self.filter else ()),
             program(),
@@ -168,14 +172,32 @@ exec "$@"
 """
 
 
-def _layering(folders: Sequence[str]) -> tuple[str, ...]:
-    """The beginning of a command line that mounts layers, in a mount namespace of its own. bubblewrap 0.8 cannot do that itself."""
-    if not folders:
-        return ()
-    as_root, options = ((), "") if os.geteuid() == 0 else (("--user", "--map-root-user"), "userxattr,")
+def _mounting_apart(layers: Sequence[str]) -> tuple[str, ...]:
+    """The beginning of a command line that mounts layers, in a mount namespace of its own. bubblewrap 0.8 cannot do that itself, nor can
+    it keep out what is mounted outside later, which would be writable in the box."""
+    if not layers:
+        return _apart() if gets_later_mounts() else ()
+    options = "" if os.geteuid() == 0 else "userxattr,"
+    return (*_apart(), "/bin/sh", "-c", _MOUNT_LAYERS, options, str(len(layers)), *layers)
+
+
+def _apart() -> tuple[str, ...]:
+    as_root = () if os.geteuid() == 0 else ("--user", "--map-root-user")
     unshare = shutil.which("unshare", path=_search_path()) or "unshare"
-    script = ("/bin/sh", "-c", _MOUNT_LAYERS, options, str(len(folders)), *folders)
-    return (unshare, "--mount", "--propagation", "private", *as_root, "--", *script)
+    return (unshare, "--mount", "--propagation", "private", *as_root, "--")
+
+
+@cache
+def gets_later_mounts() -> bool:
+    """Whether a box would show what is mounted outside after its start, and can be kept from that. Some systems let bubblewrap alone make
+    namespaces of users."""
+    mounts = _content("/proc/self/mountinfo").splitlines()
+    if not any(" shared:" in line or " master:" in line for line in mounts):
+        return False
+    try:
+        return subprocess.run((*_apart(), "true"), capture_output=True, timeout=SELF_TEST_SECONDS).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
 
 
 def _namespaces(box: Box) -> Iterator[str]:
@@ -191,8 +213,8 @@ def _namespaces(box: Box) -> Iterator[str]:
         yield "--new-session"
     if os.geteuid() == 0:
         yield from (option for name in _ROOT_POWERS for option in ("--cap-add", f"CAP_{name}"))
-    elif any(mount.access is Access.LAYER for mount in box.mounts):
-        # The layers were mounted as root of a user namespace; inside, the person is themselves again.
+    elif gets_later_mounts() or any(mount.access is Access.LAYER for mount in box.mounts):
+        # What was mounted before was so as root of a user namespace; inside, the person is themselves again.
         yield from ("--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid()))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from untildone.core.judging import globs
 from untildone.core.judging.checks.commands import LOAD_NOTHING, Run
+from untildone.core.judging.checks.references import is_code
 from untildone.core.judging.globs import words
-from untildone.core.judging.references import is_code
 from untildone.core.judging.tables import CHECKERS
 from untildone.core.judging.trees import PROGRAM, Tree, resolved
 from untildone.core.values.value import dataclass
