@@ -144,13 +144,14 @@ def concealed(plan: Plan) -> tuple[Mount, ...]:
 def _pins(made: tuple[Mount, ...], plan: Plan) -> Iterator[Mount]:
     """The folders between a writable folder and what is protected inside of it, each as a mount of its own. A program may not rename
     a mount, but it may rename the folder around it and put another one in its place."""
-    taken = {mount.path for mount in made}
+    mounted = _by_path(made)
+    taken = set(mounted)
     protected = (mount.path for mount in made if mount.access is not Access.WRITE)
     for path in (os.path.join(plan.workspace, "."), *protected):
         between = []
         while (path := os.path.dirname(path)) not in taken:
             between.append(path)
-        around = _topmost(path, made)
+        around = _topmost(path, mounted)
         if around.access is Access.WRITE and not around.source:
             taken.update(between)
             yield from (Mount(Access.WRITE, folder) for folder in between if os.path.isdir(folder))
@@ -499,8 +500,9 @@ class _Maker:
 
     def allowed(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
         """What the person allows, over what is `made`. Reading takes nothing away: what is visible stays as it is."""
+        mounted = _by_path(made)
         for path in self.allow_read:
-            if not _is_visible(path, made):
+            if not _is_visible(path, mounted):
                 yield Mount(Access.READ, path)
         # What an author leaves in a folder that the worker reads would not stay a secret.
         how = Access.READ if self.plan.leaves_nothing else Access.WRITE
@@ -510,8 +512,9 @@ class _Maker:
 
     def readable(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
         """What the person allows, for a program that may write nowhere: no sockets."""
+        mounted = _by_path(made)
         for path in self.allowed_paths:
-            if not _is_visible(path, made) and (os.path.isdir(path) or os.path.isfile(path)):
+            if not _is_visible(path, mounted) and (os.path.isdir(path) or os.path.isfile(path)):
                 yield Mount(Access.READ, path)
 
     def _ssh(self) -> Iterator[Mount]:
@@ -530,35 +533,42 @@ class _Maker:
 
     def sockets(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
         """Sockets of programs outside that the box would show. Those in the workspace are the project's."""
-        chosen = (self.plan.root, *self.allowed_paths)
+        chosen, mounted = (self.plan.root, *self.allowed_paths), _by_path(made)
         for path in common_mounts.sockets(()):
-            topmost = _topmost(path, made)
-            if topmost.path != path and _is_visible(path, made) and not any(is_below(path, each) for each in chosen):
+            topmost = _topmost(path, mounted)
+            if topmost.path != path and _is_visible(path, mounted) and not any(is_below(path, each) for each in chosen):
                 yield Mount(Access.HIDDEN, path)
 
     def without(self, made: tuple[Mount, ...]) -> frozenset[str]:
         """Variables that mean nothing in the box."""
         kept = {"SSH_AUTH_SOCK"} if self.plan.settings.allow_ssh else set()
-        temporary = {name for name in TEMPORARY if not _is_writable(self.environment.get(name, ""), made)}
+        mounted = _by_path(made)
+        temporary = {name for name in TEMPORARY if not _is_writable(self.environment.get(name, ""), mounted)}
         return (home.UNREACHABLE - kept) | temporary
 
 
-def _is_writable(folder: str, made: tuple[Mount, ...]) -> bool:
+def _is_writable(folder: str, made: Mapping[str, Mount]) -> bool:
     """Whether a folder outside is the same in the box, and writable."""
     topmost = _topmost(os.path.realpath(folder), made)
     return folder in PRIVATE or (topmost.access is Access.WRITE and not topmost.source)
 
 
-def _is_visible(path: str, made: tuple[Mount, ...]) -> bool:
+def _is_visible(path: str, made: Mapping[str, Mount]) -> bool:
     """Whether a path outside is the same in the box."""
     topmost = _topmost(path, made)
     return topmost.access in (Access.READ, Access.READ_IF_THERE, Access.WRITE) and topmost.source in ("", topmost.path)
 
 
-def _topmost(path: str, made: tuple[Mount, ...]) -> Mount:
-    """The mount that decides what lies at a path."""
-    above = [mount for mount in made if is_below(path, mount.path)]
-    return max(reversed(above), key=lambda mount: len(mount.path))
+def _by_path(made: tuple[Mount, ...]) -> dict[str, Mount]:
+    """The mounts by path: a later one lies on top of an earlier one."""
+    return {mount.path: mount for mount in made}
+
+
+def _topmost(path: str, made: Mapping[str, Mount]) -> Mount:
+    """The mount that decides what lies at an absolute path. One at `/` must be among them."""
+    while path not in made and path.strip(os.sep):
+        path = os.path.dirname(path)
+    return made.get(path) or made[os.sep]
 
 
 def _own_program() -> Iterator[str]:
