@@ -19,12 +19,15 @@ from untildone.core.events import (
     Rested,
     StartRequested,
     StopRequested,
+    WorkspaceSeen,
 )
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, GateResult, LoopSettings, Outcome, Status, Urgency
 from untildone.operations import control
 from untildone.store.files import FileStore
+from untildone.workspace import approvals
+from untildone.workspace.look import Workspace
 
 
 class JustBefore(FileStore):
@@ -185,3 +188,34 @@ def test_an_approval_of_all_refused_files_lets_the_claim_be_judged_again(store: 
 def test_an_approval_names_something(store: JustBefore) -> None:
     with pytest.raises(UsageError, match="Nothing to approve"):
         control.approve(store, "loop-1")
+
+
+@pytest.fixture
+def seen(store: JustBefore, tmp_path: Path) -> JustBefore:
+    """The loop has begun with a test and a file of the product; the test was then deleted."""
+    for name in ("tests/a.py", "product.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1\n")
+    workspace = Workspace(str(tmp_path), "loop-1")
+    first = workspace.look()
+    (tmp_path / "tests/a.py").unlink()
+    journal = store.open("loop-1")
+    journal.append(WorkspaceSeen(first), WorkspaceSeen(workspace.look(first)), Rested(Outcome.PAUSED))
+    journal.close()
+    return store
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("tests/b.py", "no tests/b.py"), (".", "is a folder"), ("tests/", "is a folder")]
+)
+def test_an_approval_of_nothing_that_could_have_changed_is_refused(seen: JustBefore, name: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        control.approve(seen, "loop-1", name)
+    assert not seen.load("loop-1").approved
+
+
+def test_an_approval_knows_a_file_by_other_ways_to_write_its_path(seen: JustBefore) -> None:
+    """A file that was deleted is approved as deleted."""
+    approved = control.approve(seen, "loop-1", "./product.py", "tests/../tests/a.py")
+    assert approved.approved == ("product.py", "tests/a.py")
+    assert approved.approved_contents[1] == approvals.MISSING

@@ -283,3 +283,16 @@ def add_all(root: str, status: Status, wants_out: Callable[[], bool] = never) ->
     in_one_pack = ("-c", "core.bigFileThreshold=1") if len(status.entries) >= MANY_FILES else ()
     command = (*in_one_pack, "add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
     git(root, *command, stdin=pathspecs, wants_out=wants_out)
+
+
+def holds(root: str, commit: str, path: str) -> bool:
+    """Whether a commit has a file at a path. True if the commit cannot be read: nobody knows."""
+    try:
+        git(root, "cat-file", "-e", f"{commit}^{{commit}}")
+    except GitFailed:
+        return True
+    try:
+        git(root, "cat-file", "-e", f"{commit}:{path}")
+    except GitFailed:
+        return False
+    return True

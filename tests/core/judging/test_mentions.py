@@ -121,6 +121,8 @@ def test_what_a_command_mentions_judges(command: str, path: str) -> None:
 PRODUCT = {
     "calc.py": "def mean(values):\n    assert values\n    return sum(values) / len(values)\n",
     "src/calc.py": "def mean(values):\n    assert values\n    return 1\n",
+    "src/validator.py": "def is_valid(text):\n    return bool(text)\n",
+    "validate.py": "def is_valid(text):\n    return bool(text)\n",
     "slug.js": "exports.slug = text => text\n",
     "src/slug.js": "const assert = require('assert');\nexports.slug = text => { assert.ok(text) }\n",
     "bin/app": Program('#!/bin/bash\n. lib/util.sh\nif [ "$1" = list ]; then cat data; fi\ncase $1 in test) ;; build) make all;; esac\n'),
@@ -163,6 +165,9 @@ PRODUCT = {
         ("uv run tool --version && pytest -q", "app/cli.py"),
         ("cargo run -- --version && cargo test", "src/main.rs"),
         ("go run . list | grep -q a", "main.go"),
+        ("any-tool src", "src/validator.py"),
+        ("find src -name '*.py' | xargs any-tool", "src/validator.py"),
+        ("any-tool validate && pytest -q", "validate.py"),
     ],
 )
 def test_what_is_tested_stays_the_product(command: str, path: str) -> None:

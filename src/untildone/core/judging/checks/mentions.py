@@ -112,6 +112,7 @@ _LISTS = re.compile(
 _HERE = re.compile(r"(?:^|[\s'\"(])\.(?:/?[\s'\")]|\Z)")
 _WORD = re.compile(r"(?:[^\W]|[.@%+~*?$/!^-]|\{[\w.,*-]+\}|\[[\w!^-]+\])+")
 _QUOTED = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"|`([^`\n]+)`")
+_IMPORTED = re.compile(r"(?:\bimport|\bfrom|\brequire|\bload|\bdo|\s-m)\b\W+(\w[\w.]*)")
 _SET_ELSEWHERE = re.compile(r"\$\{?[\w@*#]+\}?|\$\([^()]*\)")
 _ENDS = ("", ".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".sh", "/index.js", "/__main__.py", "/__init__.py")
 _JUDGES_ITSELF = re.compile(
@@ -213,12 +214,14 @@ def mentioned(
     found: dict[str, bool] = {}
     patterns: dict[str, None] = {}
     folders: dict[str, None] = {}
+    imported = frozenset(_IMPORTED.findall(text))
     for word in _words(text, runs):
         plain = _SET_ELSEWHERE.sub("*", word).strip()
         if re.search(r"[*?\[{]", plain):
             patterns[plain] = None
             continue
-        for path in _by_path(plain, places, tree) or _by_name(plain, tree):
+        is_path = "/" in plain or "." in plain.strip(".") or plain in imported
+        for path in _by_path(plain, places, tree, _ENDS if is_path else _ENDS[:1]) or _by_name(plain, tree):
             found[path] = True
         for place in places:
             folder = resolved(plain, place) if plain.strip("./") else None
@@ -240,13 +243,13 @@ def _words(text: str, runs: Iterable[Run]) -> Iterable[str]:
     return list(dict.fromkeys((*of_runs, *literal, *_WORD.findall(re.sub(r"['\"`\\]", " ", text)))))[:MOST_WORDS]
 
 
-def _by_path(word: str, places: Sequence[str], tree: Tree) -> list[str]:
-    """The files that a word may name by a path: relative to one of the places, or by the end of an absolute path."""
+def _by_path(word: str, places: Sequence[str], tree: Tree, ends: Sequence[str] = _ENDS) -> list[str]:
+    """The files that a word may name by a path, with an ending: relative to one of the places, or by the end of an absolute path."""
     relative = word.lstrip("/") if word.startswith("/") else re.sub(r"\A~/", "", word)
     names = [relative, *([relative.replace(".", "/")] if "/" not in relative else [])]
     for place in places:
         bases = [base for name in names if name and (base := resolved(name, place))]
-        found = [path for base in bases for end in _ENDS if (path := f"{base}{end}") in tree.files]
+        found = [path for base in bases for end in ends if (path := f"{base}{end}") in tree.files]
         if found:
             return found[:1] if found[0] in bases else found
     parts = relative.split("/")

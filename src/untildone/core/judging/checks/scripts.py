@@ -232,7 +232,7 @@ class _Reader:
         for path in mentions.loaded_by_variables(command, (folder,), self._start):
             self._name(path, Kind.SETTINGS, f"{origin.by} makes programs load it", origin)
         if not origin.is_line and not mentions.are_understood(command, runs, self._start):
-            entries = operands.entry_points(runs, self._start)
+            entries = (f"import {each}" for each in operands.entry_points(runs, self._start))
             self._mentioned("\n".join((command, *entries)), runs, (folder, "src"), origin)
 
     def _mentioned(self, text: str, runs: Iterable[Run], places: tuple[str, ...], origin: _Origin) -> None:
@@ -263,7 +263,7 @@ class _Reader:
             return by_name
         if not (is_shell or references.is_code(path) or text.startswith("#!")):
             return False
-        if decides and judging_name(path):
+        if decides and judging_name(path) and (by_name or is_shell):
             return True
         if not is_shell:
             weak = _JUDGING_CODE.search(text) or _GIVES_UP.search(text)

@@ -137,7 +137,11 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
     name = loop.loop_id + _where(store)
     match outcome:
         case Outcome.VERIFIED if _changed(loop, store) == NOTHING:
-            return ""
+            return (
+                "nothing was changed, so all this held before any work too: `--require-change` asks for a change"
+                if loop.gates
+                else ""
+            )
         case Outcome.VERIFIED:
             return f"`untildone diff {name}` shows what changed"
         case Outcome.CLAIMED:
