@@ -13,6 +13,7 @@ from untildone.core.loop import Loop
 from untildone.core.model import AcceptanceTests, AgentChoice, Budget, LoopSettings
 from untildone.core.receipts.proving import HELD_OUT, HELD_OUT_DIGEST
 from untildone.engine.verdicts import authoring, proving
+from untildone.store import packing
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import RoomRefused
 from untildone.workspace.shadow import NoSnapshot
@@ -66,17 +67,17 @@ def test_a_folder_that_is_gone_is_refused_without_a_word_about_where_it_was(tmp_
 
 
 def test_what_is_too_large_is_refused_when_the_loop_is_created(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "MOST_PACKED", 10)
+    monkeypatch.setattr(packing, "MOST_PACKED", 10)
     with pytest.raises(UsageError, match="too large for a cluster"):
         proving.packed(str(folder))
 
 
 def test_acceptance_tests_arrive_as_they_were_written_or_not_at_all() -> None:
     tests = {"tests/test_b.py": b"assert 2\n"}
-    written = AcceptanceTests("writer", "", tuple(tests), proving.digest_of(tests.items()))
+    written = AcceptanceTests("writer", "", tuple(tests), packing.digest(tests.items()))
     name, other = f"acceptance-{written.sha256}", [("tests/test_b.py", b"pass\n")]
-    assert authoring.carried(written, {name: proving.packed_files(tests.items(), "They")}.get) == tests
-    for stored in ({}, {name: proving.packed_files(other, "They")}):
+    assert authoring.carried(written, {name: packing.packed(tests.items(), "They")}.get) == tests
+    for stored in ({}, {name: packing.packed(other, "They")}):
         with pytest.raises(NoSnapshot, match="are not those that the author wrote"):
             authoring.carried(written, stored.get)
 
@@ -84,7 +85,7 @@ def test_acceptance_tests_arrive_as_they_were_written_or_not_at_all() -> None:
 def test_acceptance_tests_that_are_too_large_for_a_cluster_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(proving, "MOST_PACKED", 10)
+    monkeypatch.setattr(packing, "MOST_PACKED", 10)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "test_b.py").write_text("assert 2\n")
     workspace = Workspace(str(tmp_path / "work"), "loop-1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.support.trees import Program, changed, surveyed
 
-from untildone.core.judging.checks.commands import PROFILES, files_by_path, in_tree, programs_by_path
+from untildone.core.judging.checks.commands import PROFILES, files_by_path, in_tree, programs_by_path, with_words
 from untildone.core.judging.survey import Rules
 
 SCRIPT = Program("#!/bin/sh\npython -m pytest -q\n")
@@ -75,3 +75,17 @@ def test_files_outside_that_a_command_names() -> None:
     assert "$HOME/run.sh" in files_by_path('"$HOME/run.sh"')
     assert set(files_by_path("bash -lc 'pytest -q'")) == PROFILES
     assert not files_by_path("bash -euo pipefail -c 'pytest -q'")
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("sh /a/go", "sh /root/go"),
+        ("sh /a/go && sh /a/go.sh", "sh /root/go && sh /b/go.sh"),
+        ("FOO=/a/go sh '/a/go'", "FOO=/root/go sh '/root/go'"),
+        ("sh /a/gone /x/a/go ~/a/go", "sh /a/gone /x/a/go ~/a/go"),
+        ("sh $HOME/a/go ${HOME}/a/go", "sh $HOME/a/go ${HOME}/a/go"),
+    ],
+)
+def test_a_path_is_written_otherwise_only_where_it_stands_as_a_whole(command: str, expected: str) -> None:
+    assert with_words(command, {"/a/go": "/root/go", "/a/go.sh": "/b/go.sh"}) == expected

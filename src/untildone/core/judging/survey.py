@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from enum import StrEnum
 
-from untildone.core.judging.checks import makefiles, scripts
+from untildone.core.judging.checks import makefiles, script_texts, scripts
 from untildone.core.judging.checks.scripts import CheckFiles, Place
 from untildone.core.judging.kinds.classify import Classifier, Judging, is_cache, language_of
 from untildone.core.judging.tables import Kind, Language
@@ -258,7 +258,7 @@ class _Comparison:
 
     def _loses_judges(self, makefile: str, sources: Iterable[str]) -> bool:
         """Whether one of the sources is a test program that was there at the start."""
-        names = (name for source in sources for name in (source, *scripts.sources_of(source)))
+        names = (name for source in sources for name in (source, *script_texts.sources_of(source)))
         paths = (resolved(name, parent(makefile)) for name in names)
         return any(path in self._start.files and self._judge.existing(path) is not None for path in paths if path)
 

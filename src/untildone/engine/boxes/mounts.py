@@ -9,7 +9,6 @@ import pwd
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from untildone.core.judging.checks.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
+from untildone.engine.boxes.own_files import copied, made_temporary, private_opener, text_of, written_file
 from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
@@ -50,7 +50,6 @@ OF_SYSTEM = (
     ),
 )
 """Secrets of the machine, which root could read."""
-LARGEST_SETTINGS = 1 << 20
 LAYERS = "layers"
 """The folder with the layers of a box that leaves nothing, in the folder of its own files."""
 MOST_PROJECTS = 300
@@ -191,7 +190,7 @@ class _Maker:
         """Temporary folders of the box's own, and an empty `/run`."""
         for path in PRIVATE:
             if os.path.isdir(path) and not os.path.islink(path):
-                own = _made_temporary(self.plan.private, path.strip("/").replace("/", "-"))
+                own = made_temporary(self.plan.private, path.strip("/").replace("/", "-"))
                 # Also at its own path: sandboxes of agents look for other names of their files in the list of mounts.
                 yield from (Mount(Access.WRITE, path, own), Mount(Access.WRITE, own))
         network = Network.NONE if self.plan.connection.launcher else Network.HOST
@@ -275,10 +274,10 @@ class _Maker:
 
     def _cleared(self, path: str, name: str) -> Iterator[Mount]:
         """A copy of a file without the lines that hold a login, if there are any."""
-        text = _text(path)
+        text = text_of(path)
         if text is not None and (shown := home.without_auth(text)) != text:
             yield Mount(
-                Access.READ, os.path.realpath(path), _written(self.plan.private, "files", f"shown-{name}", shown)
+                Access.READ, os.path.realpath(path), written_file(self.plan.private, "files", f"shown-{name}", shown)
             )
 
     def of_projects(self) -> Iterator[Mount]:
@@ -443,7 +442,7 @@ class _Maker:
         for number, (path, text) in enumerate(sorted(self.plan.kept_back.items())):
             full = os.path.join(root, path)
             if os.path.isfile(full) and os.path.realpath(full) == full:
-                yield Mount(Access.READ, full, _written(self.plan.private, "kept-back", str(number), text))
+                yield Mount(Access.READ, full, written_file(self.plan.private, "kept-back", str(number), text))
             cache, stem = os.path.join(os.path.dirname(full), "__pycache__"), Path(path).stem
             for made in glob.glob(os.path.join(glob.escape(cache), f"{glob.escape(stem)}.*")):
                 yield Mount(Access.HIDDEN, made)
@@ -488,8 +487,8 @@ class _Maker:
     def _copy(self, file: OwnFile) -> Iterator[Mount]:
         """A copy in the place of a file. Programs replace their files by renaming, which the kernel forbids for a mount; so it is a
         link into a folder of its own, wherever the box makes the entries of the folder around the file."""
-        text = _text(file.path) if self._may_follow(file.path) else None
-        copy, place = _copied(file, text, self.plan.private), _place_of(file.path)
+        text = text_of(file.path) if self._may_follow(file.path) else None
+        copy, place = copied(file, text, self.plan.private), _place_of(file.path)
         if file.variable:
             self.variables[file.variable] = copy
             yield Mount(Access.WRITE, os.path.dirname(copy))
@@ -604,49 +603,6 @@ def _exists(file: OwnFile) -> bool:
         if file.content is None:
             os.makedirs(file.path, mode=0o700, exist_ok=True)
         elif not os.path.lexists(file.path):
-            with open(file.path, "x", encoding="utf-8", opener=_private_opener) as created:
+            with open(file.path, "x", encoding="utf-8", opener=private_opener) as created:
                 created.write(file.content)
     return os.path.exists(file.path)
-
-
-def _copied(file: OwnFile, text: str | None, private: str) -> str:
-    """A new copy of a file of the person with this content, in a new folder: an agent could have put links into the last one."""
-    name = os.path.basename(file.path)
-    for folder in glob.glob(os.path.join(glob.escape(private), f"own-{glob.escape(name)}-*")):
-        shutil.rmtree(folder, ignore_errors=True)
-    folder = os.path.basename(tempfile.mkdtemp(prefix=f"own-{name}-", dir=_made_folder(private, "")))
-    return _written(private, folder, name, file.content or "" if text is None else text)
-
-
-def _text(path: str) -> str | None:
-    try:
-        with open(
-            os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8", errors="surrogateescape"
-        ) as file:
-            return file.read(LARGEST_SETTINGS * 16)
-    except OSError:
-        return None
-
-
-def _written(private: str, folder: str, name: str, text: str) -> str:
-    path = os.path.join(_made_folder(private, folder), name)
-    with open(path, "w", encoding="utf-8", errors="surrogateescape", opener=_private_opener) as file:
-        file.write(text)
-    return path
-
-
-def _private_opener(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-def _made_folder(private: str, name: str) -> str:
-    path = os.path.join(private, name)
-    os.makedirs(path, mode=0o700, exist_ok=True)
-    return path
-
-
-def _made_temporary(private: str, name: str) -> str:
-    """A folder that every user of the box may write to, as `/tmp`."""
-    path = _made_folder(private, name)
-    os.chmod(path, 0o1777)
-    return path

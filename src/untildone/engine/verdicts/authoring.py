@@ -27,6 +27,7 @@ from untildone.engine.boxes import planning
 from untildone.engine.boxes.mounts import LAYERS
 from untildone.engine.place import BOXES, Place
 from untildone.engine.verdicts import proving, reviewing
+from untildone.store import packing
 from untildone.system import disk, state_folder
 from untildone.system.box import sandbox
 from untildone.workspace.git import GitFailed
@@ -132,7 +133,7 @@ def _kept(shadow: Shadow, loop: Loop, profile: str, folder: str) -> AcceptanceTe
     if not tests:
         return None
     made = shadow.write_tree(tree, {path: Content(PLAIN, tests[path]) for path in tests}, kept_as="acceptance")
-    return AcceptanceTests(profile, made, tuple(sorted(tests)), proving.digest_of(tests.items()), notes)
+    return AcceptanceTests(profile, made, tuple(sorted(tests)), packing.digest(tests.items()), notes)
 
 
 def why_unusable(path: str, content: bytes) -> str:
@@ -179,7 +180,7 @@ def carry(shadow: Shadow, written: AcceptanceTests, keep: Callable[[str, str], N
     """Have the store of a cluster carry the tests to the other machines. The name has their hash, so that a machine which lost the loop
     meanwhile replaces nothing. Raises NoSnapshot, and UsageError if they are too large."""
     try:
-        text = proving.packed_files(_snapshot(shadow, written).items(), f"The acceptance tests by {written.profile}")
+        text = packing.packed(_snapshot(shadow, written).items(), f"The acceptance tests by {written.profile}")
     except UsageError as problem:
         raise UsageError(problem.sentence, AGAIN_SMALLER) from problem
     keep(proving.ACCEPTANCE.format(sha256=written.sha256), text)
@@ -188,7 +189,7 @@ def carry(shadow: Shadow, written: AcceptanceTests, keep: Callable[[str, str], N
 def carried(written: AcceptanceTests, stored: proving.Carried) -> dict[str, bytes]:
     """The acceptance tests by path, from the store of a cluster. Raises NoSnapshot."""
     try:
-        return proving.unpacked(stored(proving.ACCEPTANCE.format(sha256=written.sha256)), written.sha256)
+        return packing.unpacked(stored(proving.ACCEPTANCE.format(sha256=written.sha256)), written.sha256)
     except ValueError:
         raise NoSnapshot("The acceptance tests in the database are not those that the author wrote.") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from untildone.core.judging.checks.commands import files_by_path, in_tree
+from untildone.core.judging.checks.commands import files_by_path, in_tree, with_words
 from untildone.core.judging.signs import tampering
 from untildone.core.judging.signs.tampering import Outside
 from untildone.core.judging.survey import Rules, Survey, survey
@@ -41,10 +41,8 @@ def compared(loop: Loop, shadow: Shadow, place: str, commands: tuple[str, ...]) 
 def _by_own_name(command: str, root: str, place: str) -> str:
     """The command with the path of the root in words that lead there by a link."""
     root = os.path.realpath(root)
-    for word in files_by_path(command):
-        path = named_scripts.below(root, word, place, os.environ)
-        command = command if path is None else command.replace(word, os.path.join(root, path))
-    return command
+    below = {word: named_scripts.below(root, word, place, os.environ) for word in files_by_path(command)}
+    return with_words(command, {word: os.path.join(root, path) for word, path in below.items() if path is not None})
 
 
 def _names_of(root: str, place: str, folder: str) -> frozenset[str]:

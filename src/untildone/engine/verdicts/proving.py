@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import os
 import secrets
 import string
 import threading
 import time
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,13 +24,12 @@ from untildone.core.plugins.gate import CommandEnd, CommandRan
 from untildone.core.receipts import proving
 from untildone.core.receipts.proving import Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.core.values.value import dataclass, replace
+from untildone.store import packing
 from untildone.system import disk
 from untildone.workspace.rooms import Room, RoomRefused
 
 MOST_FILES, MOST_BYTES = 10_000, 100_000_000
 """Of held-out files."""
-MOST_PACKED = 16 << 20
-"""Characters of held-out or acceptance tests that go through the store of a cluster."""
 HELD_OUT, ACCEPTANCE = "held-out", "acceptance-{sha256}"
 """The names under which the store of a cluster carries them."""
 LOOK_EVERY = 0.05
@@ -211,41 +206,12 @@ def refused(problem: str) -> TrialsRan:
 
 def digest(folder: str) -> str:
     """The hash of the held-out files in a folder. UsageError if there are none, or too many."""
-    return digest_of(files(folder))
-
-
-def digest_of(contents: Iterable[tuple[str, bytes]]) -> str:
-    """The hash of files with their paths."""
-    found = hashlib.sha256()
-    for path, content in sorted(contents):
-        found.update(b"%d %s %d " % (len(path), os.fsencode(path), len(content)) + content)
-    return found.hexdigest()
+    return packing.digest(files(folder))
 
 
 def packed(folder: str) -> str:
     """The held-out files in a folder as one text, for the machines of a cluster. UsageError if they are too large for that."""
-    return packed_files(files(folder), f"The held-out tests in {folder}")
-
-
-def packed_files(contents: Iterable[tuple[str, bytes]], what: str) -> str:
-    """Files by path as one text. UsageError, about `what`, if they are too large for that."""
-    as_hex = {os.fsencode(path).hex(): content.hex() for path, content in contents}
-    text = base64.b64encode(zlib.compress(json.dumps(as_hex).encode())).decode()
-    if len(text) > MOST_PACKED:
-        raise UsageError(f"{what} are too large for a cluster: more than {MOST_PACKED >> 20} MB.", "use only tests")
-    return text
-
-
-def unpacked(text: str | None, sha256: object) -> dict[str, bytes]:
-    """The files of a text. ValueError if it is none that `packed_files` made of files with this hash."""
-    try:
-        contents = json.loads(zlib.decompress(base64.b64decode(text or "", validate=True)))
-        found = {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
-    except (zlib.error, AttributeError, TypeError) as problem:
-        raise ValueError(str(problem)) from problem
-    if digest_of(found.items()) != sha256:
-        raise ValueError("the files are not those of this hash")
-    return found
+    return packing.packed(files(folder), f"The held-out tests in {folder}")
 
 
 def _held_out(options: Mapping[str, object], carried: Carried | None) -> dict[str, bytes]:
@@ -255,9 +221,9 @@ def _held_out(options: Mapping[str, object], carried: Carried | None) -> dict[st
     try:
         expected = options.get(proving.HELD_OUT_DIGEST)
         if carried is not None:
-            return unpacked(carried(HELD_OUT), expected)
+            return packing.unpacked(carried(HELD_OUT), expected)
         found = dict(files(str(folder)))
-        if digest_of(found.items()) != expected:
+        if packing.digest(found.items()) != expected:
             raise ValueError
     except (UsageError, ValueError):
         hint = "put them back" if carried is None else "start a new loop"

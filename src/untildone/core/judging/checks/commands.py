@@ -134,6 +134,14 @@ def in_tree(command: str, roots: Iterable[str], folder: str) -> str:
     return _TOP.sub(up, command)
 
 
+def with_words(command: str, others: Mapping[str, str]) -> str:
+    """The command with other words in the place of some. A word counts only as a whole: a path may begin as another one does."""
+    if not others:
+        return command
+    known = "|".join(map(re.escape, sorted(others, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w./~}}-])(?:{known})(?![\w./-])", lambda found: others[found[0]], command)
+
+
 _HERE = re.compile(r"""(?:"(?:\$\{?PWD\}?|\$\(pwd\))"|\$\{?PWD\}?|\$\(pwd\)|`pwd`)(?:/|(?=[\s;&|)]|\Z))""")
 _TOP = re.compile(
     r"""(?:"\$\(git rev-parse --show-toplevel\)"|\$\(git rev-parse --show-toplevel\)|`git rev-parse --show-toplevel`)"""

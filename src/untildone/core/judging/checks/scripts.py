@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 
 from untildone.core.judging import globs
 from untildone.core.judging.checks import makefiles, mentions, operands, references
 from untildone.core.judging.checks.commands import Run, runs_of
+from untildone.core.judging.checks.run_words import (
+    INTERPRETERS,
+    PYTHONS,
+    SHELLS,
+    build_files,
+    file_of,
+    folder_of,
+    option_of,
+    options_of,
+    script_names,
+    script_of,
+    search_folders,
+    targets_of,
+    with_single_options,
+)
+from untildone.core.judging.checks.script_texts import (
+    COMPARING,
+    GIVES_UP,
+    JUDGING_CODE,
+    LAUNCHES_TESTS,
+    SHEBANG,
+    STARTS,
+    TEST_PROGRAM,
+    commands_of,
+    is_for_developers,
+    is_shell_script,
+    judging_name,
+    just_recipes,
+    lines_of,
+    module_paths,
+    package_scripts,
+    sources_of,
+)
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
 from untildone.core.judging.trees import Tree, parent, resolved
-from untildone.core.values.value import dataclass, replace
+from untildone.core.values.value import dataclass
 
 DEEPEST = 4
 MOST_COMMANDS = 500
-PLACEHOLDER = re.compile(r"echo\s.*no test specified.*exit 1", re.DOTALL)
-"""The script `test` that `npm init` writes."""
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", ".justfile", "Justfile")
 
-_PYTHONS = re.compile(r"(?:python|pypy)[\d.]*\Z|py\Z")
-_INTERPRETERS = words("node nodejs deno bun tsx ts-node ruby perl php lua Rscript swift")
-_SHELLS = words("sh bash dash zsh ksh ash source .")
 _MAKES = words("make gmake bmake remake")
 _LAUNCHERS = words(
     "setarch linux32 linux64 prlimit chrt script strace ltrace valgrind gdb rr perf parallel find busybox coproc trap su runuser "
@@ -31,82 +58,11 @@ _LAUNCHERS = words(
     "catchsegv tclsh groovy Rscript R julia function"
 )
 """Programs that run one of the files that they are given, or a command in one of their words."""
-_VALUES = {
-    "sh": words("-o +o -O +O --rcfile --init-file"),
-    "python": words("-W -X --check-hash-based-pycs"),
-    "node": words("-r --require --import --loader --experimental-loader -C --conditions --env-file --input-type"),
-    "ruby": words("-I -r -C -E"),
-    "perl": words("-I"),
-    "php": words("-d -c -z"),
-}
-"""Options of interpreters that take the next word."""
-_BUILD_FILES = {
-    "just": ("-f", "--justfile"),
-    "task": ("-t", "--taskfile"),
-    "ninja": ("-f",),
-    "ant": ("-f", "-file", "-buildfile"),
-    "gradle": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
-    "gradlew": ("-b", "--build-file", "-c", "--settings-file", "-I", "--init-script"),
-    "mvn": ("-f", "--file", "-s", "--settings"),
-    "mvnw": ("-f", "--file", "-s", "--settings"),
-}
-"""Options that name the file from which a program reads what to run."""
 _PIPED = re.compile(r"\bcat\s+([\w./@+-]+)\s*\|\s*(?:\S*/)?((?:ba|da|z|k)?sh|python[\d.]*|make)\b")
-_SHEBANG = re.compile(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(\S+)")
-_OWN_FOLDER = re.compile(
-    r"""\$\(\s*dirname\s+(?:--\s+)?"?(?:\$0|\$\{0\}|\$\{?BASH_SOURCE(?:\[0\])?\}?|\$\((?:readlink -f|realpath) "?[^()]*"?\))"?\s*\)"""
-    r"""|\$\{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}"""
-)
-"""How a shell script writes its own folder."""
-_GONE_TO = re.compile(
-    r"""\$\(\s*cd\s+(?:-P\s+|--\s+)?"?([^"&;()]*)"?\s*(?:>\s*/dev/null\s*)?(?:2>&1\s*)?(?:&&|;)\s*pwd(?:\s+-P)?\s*\)"""
-)
 _MANAGERS = words("npm pnpm yarn bun")
-_OWN_VERBS = words("install ci add remove exec dlx run-script init publish pack link x i update upgrade create audit")
 _EVERYWHERE = words("-r --recursive --workspaces -ws workspaces turbo nx lerna")
 
-_JUDGING_NAME = re.compile(
-    r"(?:^|[^a-z])(?:tests?|testing|checks?|checker|verif\w*|specs?|lint\w*|validat\w*|ci|accept\w*|assert\w*|e2e|smoke\w*"
-    r"|regress\w*|grad(?:e|er|ing)|judge\w*|evaluat\w*|expect\w*|golden\w*|oracle|proof|want(?:ed)?)(?:[^a-z]|$)"
-)
-_JUDGING_CODE = re.compile(
-    r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|node:assert|require\(['\"]assert['\"]\)|\bassert\.\w+\("
-    r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit"
-    r"|['\"`](?:npx |node )?(?:--test|jest|mocha|vitest|ava|jasmine|karma|playwright|cargo test|go test|ctest|rspec|phpunit)"
-    r"(?:['\"` ])"
-    r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
-    r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?test"
-    r"|['\"`](?:prove|rspec|tox|nox|bats)['\"`]",
-    re.MULTILINE,
-)
 _COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
-_TEST_PROGRAM = re.compile(r"\bmain\s*\((?s:.*)\b(?:assert|abort|exit)\s*\(|\bassert\s*\((?s:.*)\bmain\s*\(")
-_GIVES_UP = re.compile(
-    r"sys\.exit\(\s*(?:[1-9]|f?['\"])|\bexit\(\s*[1-9]|raise SystemExit|process\.exit(?:Code)?\b[ =(]*[1-9]"
-    r"|\bexit!? [1-9]|\babort\b|\bdie\b"
-)
-"""Words of a program that ends as failed by its own decision."""
-_COMPARING = re.compile(
-    r"(?:^|[;&|`(!]|\bif|\bthen|\bwhile)\s*(?:(?:diff|cmp|comm)\s|[ef]?grep\s+(?:-\w*[qxc]|--quiet)|(?:test|\[\[?)\s+[^;\n]*\s(?:==?|!=|-eq|-ne)\s)",
-    re.MULTILINE,
-)
-"""Lines of a shell script that compare what was done with what was to be done."""
-_LAUNCHES_TESTS = re.compile(
-    r"\b(?:pytest|unittest)\.main\("
-    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |\./)?"
-    r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)"
-    r"(?:['\"`]| -| [\w./]+['\"`])"
-    r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
-    r"(?:['\"`]\s*,\s*['\"`]| )(?:run |run['\"`]\s*,\s*['\"`])?(?:test|check|verify)"
-    r"|\.args?\(\s*&?\[?\s*['\"](?:test|nextest)['\"]|cmd!\([^)]*\b(?:cargo|go) (?:\{\w+\} )?(?:test|nextest)"
-)
-"""Words of a program in any language that starts a test runner."""
-_STARTS = re.compile(
-    r"\bsubprocess\b|\bexec\.Command|\bCommand::new|\bcmd!|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
-    r"|\bc\.run\(|\bsh\b"
-)
-"""Words of a program that starts others."""
-_SHELL_SCRIPT = re.compile(r"#!.*\b(?:ba|da|z|k|a)?sh\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +128,6 @@ def _short(command: str) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def judging_name(path: str) -> bool:
-    """Whether the name of a file says that it judges: `check.sh`, `run_tests.py`, `expected.txt`."""
-    name = path.rpartition("/")[2]
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    return _JUDGING_NAME.search(spaced) is not None
-
-
 class _Reader:
     """Collects what commands name, level by level."""
 
@@ -238,7 +187,7 @@ class _Reader:
     def _mentioned(self, text: str, runs: Iterable[Run], places: tuple[str, ...], origin: _Origin) -> None:
         """Name what a text mentions and looks like a judge: what the text does with it is not known."""
         runs, decides = tuple(runs), not mentions.judges_itself(text)
-        known = {resolved(word, run.folder) for run in runs if (word := _file_of(run))}
+        known = {resolved(word, run.folder) for run in runs if (word := file_of(run))}
         found = mentions.mentioned(text, runs, places, self._start)
         self._start.fetch(each.path for each in found)
         for each in found:
@@ -258,7 +207,7 @@ class _Reader:
 
     def _looks_like_judge(self, path: str, depth: int, *, by_name: bool, decides: bool) -> bool:
         text = self._start.text(path)
-        is_shell = _is_shell(path, text, Run((path,)))
+        is_shell = is_shell_script(path, text, Run((path,)))
         if path.rpartition("/")[2] in MAKEFILES or path.endswith(".mk"):
             return by_name
         if not (is_shell or references.is_code(path) or text.startswith("#!")):
@@ -266,26 +215,26 @@ class _Reader:
         if decides and judging_name(path) and (by_name or is_shell):
             return True
         if not is_shell:
-            weak = _JUDGING_CODE.search(text) or _GIVES_UP.search(text)
-            is_own = _is_beside(path) or text.startswith("#!") or re.search(r"^assert\b", text, re.MULTILINE)
-            launches = _LAUNCHES_TESTS.search(text) and (by_name or _STARTS.search(text))
+            weak = JUDGING_CODE.search(text) or GIVES_UP.search(text)
+            is_own = is_for_developers(path) or text.startswith("#!") or re.search(r"^assert\b", text, re.MULTILINE)
+            launches = LAUNCHES_TESTS.search(text) and (by_name or STARTS.search(text))
             return bool(
                 launches or (decides and by_name and weak and is_own) or self._mentions_judge(path, text, depth)
             )
         if self._programs_in(text) & (CHECKERS if decides else RUNNERS.keys()):
             return True
-        return bool(decides and by_name and _COMPARING.search(text)) or self._mentions_judge(path, text, depth)
+        return bool(decides and by_name and COMPARING.search(text)) or self._mentions_judge(path, text, depth)
 
     def _mentions_judge(self, path: str, text: str, depth: int = 0) -> bool:
         """Whether a script leaves the judging to another one."""
-        is_shell = _is_shell(path, text, Run((path,)))
+        is_shell = is_shell_script(path, text, Run((path,)))
         if depth >= DEEPEST:
             return False
         if not is_shell and any(self._launches(file) for file in references.imports(path, text, self._start)):
             return True
-        if not (is_shell or _STARTS.search(text)):
+        if not (is_shell or STARTS.search(text)):
             return False
-        runs = runs_of("\n".join(_lines(text))) if is_shell else ()
+        runs = runs_of("\n".join(lines_of(text))) if is_shell else ()
         decides = is_shell and not mentions.judges_itself(text)
         found = mentions.mentioned(text, runs, ("", parent(path)), self._start, all_folders=False)
         return any(
@@ -296,14 +245,14 @@ class _Reader:
 
     def _launches(self, path: str) -> bool:
         text = self._start.text(path)
-        return _LAUNCHES_TESTS.search(text) is not None and _STARTS.search(text) is not None
+        return LAUNCHES_TESTS.search(text) is not None and STARTS.search(text) is not None
 
     def _follow_script(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """Read the commands of a script, or the text of a program that judges."""
         self._read.add(path)
         inner = _Origin(f"`{path}`", origin.depth + 1, origin.is_new and path not in self._start.files)
-        if _is_shell(path, text, run):
-            self._follow(_commands_of(path, text, run), run.folder, path, origin, has_whole=True)
+        if is_shell_script(path, text, run):
+            self._follow(commands_of(path, text, run), run.folder, path, origin, has_whole=True)
         elif origin.depth < DEEPEST:
             for file in sorted(filter(self._launches, references.imports(path, text, self._start))):
                 self._name(file, Kind.SCRIPT, f"`{path}` uses it, and it starts tests", inner)
@@ -323,11 +272,11 @@ class _Reader:
 
     def _around(self, run: Run, origin: _Origin) -> None:
         """What the words around a program name: tasks, plugins, files with variables; and what a compiler makes."""
-        output = resolved(_option(run, "-o"), run.folder) if _COMPILERS.match(run.program) else None
+        output = resolved(option_of(run, "-o"), run.folder) if _COMPILERS.match(run.program) else None
         if output:
             words = [word for operand in run.operands for word in (operand, *sources_of(operand))]
             sources = [path for word in words if (path := resolved(word, run.folder)) in self._start.files]
-            self._compiled[output] = tuple(path for path in sources if path and _TEST_PROGRAM.search(self._view(path)))
+            self._compiled[output] = tuple(path for path in sources if path and TEST_PROGRAM.search(self._view(path)))
         for path, command in operands.tasks(run, self._start):
             self._follow([command], run.folder, path, origin)
         for path in operands.environment_files(run):
@@ -353,12 +302,12 @@ class _Reader:
     def _run(self, run: Run, origin: _Origin) -> None:
         program = run.program
         self._note_tool(run)
-        if program in _SHELLS:
-            self._program(_script_of(run), run, origin)
-        elif _PYTHONS.match(program):
+        if program in SHELLS:
+            self._program(script_of(run), run, origin)
+        elif PYTHONS.match(program):
             self._python(run, origin)
-        elif program in _INTERPRETERS and not self._is_package_manager(run):
-            self._program(_script_of(run), run, origin)
+        elif program in INTERPRETERS and not self._is_package_manager(run):
+            self._program(script_of(run), run, origin)
         elif program in _MAKES:
             self._make(run, origin)
         elif program in _MANAGERS or program in ("run-s", "run-p", "npm-run-all", "turbo", "nx", "lerna"):
@@ -369,7 +318,7 @@ class _Reader:
             self._tox(run, origin)
         else:
             self._other(run, origin)
-        for path in _build_files(run):
+        for path in build_files(run):
             if self._exists(path):
                 self._name(path, Kind.SCRIPT, f"{origin.by} makes {program} read it", origin)
         self._arguments(run, origin)
@@ -381,7 +330,7 @@ class _Reader:
         elif "/" in run.words[0]:
             files = run.words[:1]
         else:
-            files = tuple(f"{folder}/{run.words[0]}" for folder in _search_folders(run))
+            files = tuple(f"{folder}/{run.words[0]}" for folder in search_folders(run))
         for file in files:
             self._program(file, run, origin)
 
@@ -389,21 +338,21 @@ class _Reader:
         tools = {run.program, run.program.removesuffix(".cmd"), *operands.wrappers(run)}
         if operands.runs_doctests(run):
             tools.add("doctest")
-        if _PYTHONS.match(run.program) and "-m" in run.words[:-1]:
+        if PYTHONS.match(run.program) and "-m" in run.words[:-1]:
             tools.add(run.words[run.words.index("-m") + 1].partition(".")[0])
         if (
             run.program in ("cargo", "go", "deno", "bun", "rails", "npx", "docker", "podman", "nix")
             and len(run.words) > 1
         ):
             tools.add(run.words[1])
-        if _PYTHONS.match(run.program) and "test" in run.words[2:]:
+        if PYTHONS.match(run.program) and "test" in run.words[2:]:
             tools |= {name for word in run.words[1:] if (name := word.rpartition("/")[2]) in ("manage.py", "setup.py")}
         if run.program in ("node", "nodejs") and "--test" in run.words:
             tools.add("node-test")
         self._tools |= tools
         languages = {RUNNERS[tool] for tool in tools if tool in RUNNERS}
         for language in languages:
-            self._places[Place(language, _folder_of(run))] = None
+            self._places[Place(language, folder_of(run))] = None
 
     def _view(self, path: str) -> str:
         return self._start.text(path) if path in self._start.files else self._claimed.text(path)
@@ -436,7 +385,7 @@ class _Reader:
         text = self._view(path)
         if not run.decides:
             # What it prints is judged by another program, unless it runs the tests.
-            if not (_is_shell(path, text, run) and self._is_like_judge(path, by_name=True, decides=False)):
+            if not (is_shell_script(path, text, run) and self._is_like_judge(path, by_name=True, decides=False)):
                 return
         elif not self._judges(path, text, run):
             self._under_test.add(path)
@@ -448,7 +397,7 @@ class _Reader:
 
     def _interpreter(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """What runs a script of the tree is a judge as the script is."""
-        named = _SHEBANG.match(text)
+        named = SHEBANG.match(text)
         program = resolved(named[1], run.folder) if named and "/" in named[1] else None
         if program and self._exists(program) and program != path:
             self._name(program, Kind.SCRIPT, f"it runs `{path}`", origin)
@@ -463,7 +412,7 @@ class _Reader:
 
     def _programs_in(self, text: str) -> set[str]:
         """The programs and Python modules that a shell script runs."""
-        runs = [run for line in _lines(text) for run in runs_of(line)]
+        runs = [run for line in lines_of(text) for run in runs_of(line)]
         modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
         return {run.program for run in runs} | modules
 
@@ -471,10 +420,10 @@ class _Reader:
         is_read = run.program in ("source", ".")
         if is_read or judging_name(path) or path in self._named or path.rpartition("/")[2] in RUNNERS:
             return True
-        if not _is_shell(path, text, run):
-            gives_up = _is_beside(path) and _GIVES_UP.search(text) is not None
-            return gives_up or _JUDGING_CODE.search(text) is not None or self._mentions_judge(path, text)
-        if _COMPARING.search(text) or self._programs_in(text) & CHECKERS:
+        if not is_shell_script(path, text, run):
+            gives_up = is_for_developers(path) and GIVES_UP.search(text) is not None
+            return gives_up or JUDGING_CODE.search(text) is not None or self._mentions_judge(path, text)
+        if COMPARING.search(text) or self._programs_in(text) & CHECKERS:
             return True
         return self._mentions_judge(path, text)
 
@@ -482,27 +431,27 @@ class _Reader:
         words = run.words
         position = next((place for place, word in enumerate(words[:-1]) if re.fullmatch(r"-[a-zA-Z]*m", word)), 0)
         if position:
-            folders = (run.folder, *_search_folders(run, "PYTHONPATH"))
-            for path in (path for folder in folders for path in _module_files(words[position + 1], folder)):
-                judges = path in self._start.files and (judging_name(path) or _JUDGING_CODE.search(self._view(path)))
+            folders = (run.folder, *search_folders(run, "PYTHONPATH"))
+            for path in (path for folder in folders for path in module_paths(words[position + 1], folder)):
+                judges = path in self._start.files and (judging_name(path) or JUDGING_CODE.search(self._view(path)))
                 if judges:
                     self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
         elif "-c" not in words:
-            self._program(_script_of(run), run, origin)
+            self._program(script_of(run), run, origin)
 
     def _make(self, run: Run, origin: _Origin) -> None:
-        run = _with_single_options(run)
-        folder = _folder_of(run)
-        chosen = [name if name != "-" else "".join(run.reads) for name in _options(run, "-f", "--file", "--makefile")]
+        run = with_single_options(run)
+        folder = folder_of(run)
+        chosen = [name if name != "-" else "".join(run.reads) for name in options_of(run, "-f", "--file", "--makefile")]
         for path in [
-            path for name in (*chosen[:-1], *_search_folders(run, "MAKEFILES")) if (path := resolved(name, folder))
+            path for name in (*chosen[:-1], *search_folders(run, "MAKEFILES")) if (path := resolved(name, folder))
         ]:
             if self._exists(path):
                 self._name(path, Kind.SCRIPT, f"{origin.by} makes make read it", origin)
         names = chosen[-1:] or MAKEFILES
         paths = [path for name in names if (path := resolved(name, folder))]
         for path in self._recipe_files(paths, f"{origin.by} runs make, which reads it", origin):
-            self._recipes(path, _targets(run), folder, origin)
+            self._recipes(path, targets_of(run), folder, origin)
 
     def _recipe_files(self, paths: Iterable[str], why: str, origin: _Origin) -> list[str]:
         """Name all files from which a program may read its recipes, and return the one that it reads. The one of the start counts; a new
@@ -540,14 +489,14 @@ class _Reader:
         return run.program == "bun" and run.words[1:2] != ("test",)
 
     def _package_manager(self, run: Run, origin: _Origin) -> None:
-        folder = _folder_of(run)
+        folder = folder_of(run)
         if any(word in _EVERYWHERE for word in run.words):
-            self._package_scripts |= {("*", name) for name in _script_names(run)}
+            self._package_scripts |= {("*", name) for name in script_names(run)}
             self._places.setdefault(Place(Language.JAVASCRIPT, folder), None)
             self._tools.add("lerna")
             return
         path = f"{folder}/package.json" if folder else "package.json"
-        for name in _script_names(run):
+        for name in script_names(run):
             if "." in name and self._exists(resolved(name, run.folder) or ""):
                 self._program(name, run, origin)
             else:
@@ -564,10 +513,10 @@ class _Reader:
         self._follow([scripts[part] for part in parts], folder, path, origin)
 
     def _just(self, run: Run, origin: _Origin) -> None:
-        folder = _folder_of(run)
+        folder = folder_of(run)
         paths = [f"{folder}/{name}" if folder else name for name in JUSTFILES]
         for path in self._recipe_files(paths, f"{origin.by} runs just, which reads it", origin):
-            self._follow(_just_recipes(self._view(path)), folder, path, origin)
+            self._follow(just_recipes(self._view(path)), folder, path, origin)
 
     def _tox(self, run: Run, origin: _Origin) -> None:
         path = f"{run.folder}/tox.ini" if run.folder else "tox.ini"
@@ -583,7 +532,7 @@ class _Reader:
                 continue
             if self._is_setting(word, run):
                 self._name(path, Kind.SETTINGS, f"{origin.by} names it", origin)
-            elif judging_name(path) or (run.program in RUNNERS and _JUDGING_CODE.search(self._view(path))):
+            elif judging_name(path) or (run.program in RUNNERS and JUDGING_CODE.search(self._view(path))):
                 self._name(path, Kind.TEST, f"{origin.by} names it", origin)
 
     def _is_setting(self, word: str, run: Run) -> bool:
@@ -597,170 +546,3 @@ _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
 )
-
-
-def sources_of(word: str) -> tuple[str, ...]:
-    """The sources from which an object file may be compiled."""
-    stem, _, suffix = word.rpartition(".")
-    return tuple(f"{stem}.{end}" for end in ("c", "cc", "cpp", "cxx")) if suffix in ("o", "obj", "lo") else ()
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a shell script, continued lines joined, comments left out."""
-    joined = text.replace("\\\n", " ")
-    return [line.strip() for line in joined.splitlines()[:3000] if line.strip() and not line.lstrip().startswith("#")]
-
-
-def _is_shell(path: str, text: str, run: Run) -> bool:
-    return path.endswith((".sh", ".bash", ".zsh")) or run.program in _SHELLS or _SHELL_SCRIPT.match(text) is not None
-
-
-def _is_beside(path: str) -> bool:
-    """Whether a program lies where those for developers lie, not those of the product."""
-    return (
-        re.match(r"(?:.*/)?(?:scripts?|tools?|ci|hack|dev|devtools|qa|etc|util|utils|maint|contrib|build-aux)/", path)
-        is not None
-    )
-
-
-def _module_files(module: str, folder: str) -> tuple[str, ...]:
-    name = module.replace(".", "/")
-    bases = [f"{folder}/{name}" if folder else name, f"src/{name}"]
-    return tuple(base + suffix for base in bases for suffix in (".py", "/__main__.py", "/__init__.py"))
-
-
-def _folder_of(run: Run) -> str:
-    """The folder in which the program works, `-C` and `--prefix` included."""
-    moved = _option(run, "-C", "--directory", "--prefix", "--cwd", "--dir")
-    folder = resolved(moved, run.folder) if moved else None
-    return run.folder if folder is None else folder
-
-
-def _option(run: Run, *names: str) -> str:
-    return next(iter(_options(run, *names)), "")
-
-
-def _options(run: Run, *names: str) -> list[str]:
-    """The values of options, in their order."""
-    return [value for position, word in enumerate(run.words) for value in _value(run, position, word, names)]
-
-
-def _value(run: Run, position: int, word: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    name, equals, value = word.partition("=")
-    if name in names:
-        return (value if equals else "".join(run.words[position + 1 : position + 2]),)
-    short = any(len(name) == 2 and word.startswith(name) and len(word) > 2 for name in names)
-    return (word[2:],) if short and not word.startswith("--") else ()
-
-
-def _with_single_options(run: Run) -> Run:
-    """The run with `-s -f` in the place of `-sf`, as make reads it."""
-    parted = (re.fullmatch(r"-([bBdeikLnpqrRsStvw]+)([CfI].*)", word) for word in run.words)
-    line = [
-        [f"-{found[1]}", f"-{found[2]}"] if found else [word] for found, word in zip(parted, run.words, strict=True)
-    ]
-    return replace(run, words=tuple(word for words in line for word in words))
-
-
-def _script_of(run: Run) -> str:
-    """The file that an interpreter is given: the first word that is neither an option nor the value of one, or its input."""
-    kind = "sh" if run.program in _SHELLS else "python" if _PYTHONS.match(run.program) else run.program
-    values, skips = _VALUES.get(kind, _VALUES["node"]), False
-    for word in run.words[1:]:
-        is_option = len(word) > 1 and word.startswith(("-", "+"))
-        if not is_option and not skips and word not in ("run", "test", "-"):
-            return word
-        skips = is_option and (
-            word in values or (kind == "sh" and re.fullmatch(r"[-+][a-zA-Z]*[oO]", word) is not None)
-        )
-    return "".join(run.reads[:1])
-
-
-def _file_of(run: Run) -> str:
-    """The file that a command plainly runs: a program by its path, or the script of an interpreter."""
-    runs_scripts = run.program in _SHELLS | _INTERPRETERS or (_PYTHONS.match(run.program) and "-m" not in run.words)
-    return _script_of(run) if runs_scripts else run.words[0] if "/" in run.words[0] else ""
-
-
-def _search_folders(run: Run, name: str = "PATH") -> tuple[str, ...]:
-    """The entries of a list of paths that the command sets, without those outside of the tree."""
-    given = [word.partition("=")[2] for word in run.before if word.startswith(f"{name}=")]
-    entries = [
-        entry for value in given for entry in re.split(r"[:\s]", value) if entry and not entry.startswith(("$", "/"))
-    ]
-    return tuple(dict.fromkeys(entry.rstrip("/") for entry in entries))
-
-
-def _build_files(run: Run) -> list[str]:
-    names = _BUILD_FILES.get(run.program, ())
-    return [path for name in _options(run, *names) if (path := resolved(name, _folder_of(run)))]
-
-
-def _commands_of(path: str, text: str, run: Run) -> list[str]:
-    """The script as a whole, because folders and variables hold from line to line, and each line, in case that the whole cannot be read."""
-    up = "../" * (run.folder.count("/") + 1) if run.folder else "./"
-    own = up + path.rpartition("/")[0]
-    lines = _lines(_FUNCTION.sub(lambda found: _captured_body(found, text), text))
-    whole = _GONE_TO.sub(r"\1", _OWN_FOLDER.sub(lambda _: own, "\n".join(lines)))
-    return [whole, *lines]
-
-
-_FUNCTION = re.compile(
-    r"^[ \t]*(?:function[ \t]+)?([\w-]+)[ \t]*\([ \t]*\)\s*\{((?:[^{}]|\$?\{[^{}]*\})*)\}", re.MULTILINE
-)
-
-
-def _captured_body(found: re.Match[str], text: str) -> str:
-    """A function of a shell script; if the script only looks at what the function prints, as a captured command."""
-    name, rest = re.escape(found[1]), text[: found.start()] + text[found.end() :]
-    calls = re.findall(rf"(?<![\w./-]){name}(?![\w./-])", rest)
-    captured = re.findall(rf"(?:\$\(|`)\s*{name}(?![\w./-])|(?<![\w./-]){name}(?![\w./-])[^\n;&|]*\|(?!\|)", rest)
-    if not calls or len(captured) < len(calls):
-        return found[0]
-    return f": $({'; '.join(line.strip() for line in found[2].splitlines() if line.strip())})"
-
-
-def _targets(run: Run) -> tuple[str, ...]:
-    """The targets that make is asked for; one empty name stands for the default."""
-    found, skip = [], False
-    for word in run.words[1:]:
-        if skip:
-            skip = False
-        elif word in ("-C", "-f", "-j", "-l", "-o", "-W", "-I", "--directory", "--file", "--makefile"):
-            skip = word not in ("-j", "-l")
-        elif not word.startswith("-") and "=" not in word and not word.isdigit():
-            found.append(word)
-    return tuple(found) or ("",)
-
-
-def _script_names(run: Run) -> tuple[str, ...]:
-    words = [word for word in run.operands if word not in ("run", "run-script", "workspaces", "workspace")]
-    if run.program in ("run-s", "run-p", "npm-run-all"):
-        return tuple(words)
-    first = next(
-        (
-            word
-            for word in words
-            if word != _option(run, "--prefix", "-C", "--cwd", "--dir", "-w", "--workspace", "--filter")
-        ),
-        "",
-    )
-    if first in ("t", "tst"):
-        first = "test"
-    return () if not first or first in _OWN_VERBS else (first,)
-
-
-def package_scripts(text: str) -> dict[str, str]:
-    """The scripts of a `package.json`, without the placeholder that `npm init` writes."""
-    try:
-        scripts = json.loads(text or "{}").get("scripts") or {}
-    except (ValueError, AttributeError, RecursionError):
-        return {}
-    if not isinstance(scripts, dict):
-        return {}
-    return {name: line for name, line in scripts.items() if isinstance(line, str) and not PLACEHOLDER.match(line)}
-
-
-def _just_recipes(text: str) -> tuple[str, ...]:
-    """The lines of all recipes of a justfile: which of them call each other is not followed."""
-    return tuple(line.strip().lstrip("@-") for line in text.splitlines() if line[:1] in (" ", "\t") and line.strip())

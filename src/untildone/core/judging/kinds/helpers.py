@@ -9,7 +9,7 @@ from functools import cache
 
 from untildone.core.judging.checks import references
 from untildone.core.judging.checks.references import Importers
-from untildone.core.judging.checks.scripts import judging_name
+from untildone.core.judging.checks.script_texts import judging_name
 from untildone.core.judging.documents import found, loaded_json
 from untildone.core.judging.trees import Tree, parent
 

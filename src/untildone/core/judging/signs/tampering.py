@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from untildone.core.judging import globs
-from untildone.core.judging.checks.scripts import judging_name
+from untildone.core.judging.checks.script_texts import judging_name
 from untildone.core.judging.kinds.classify import has_test_name, is_cache
 from untildone.core.judging.signs.red_flags import SKIPS_CALLERS, Flag, Place, SignKind, compiled, flags_for
 from untildone.core.judging.survey import JudgeFile, Survey

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
 
-from untildone.core.judging.checks.scripts import PLACEHOLDER, CheckFiles
+from untildone.core.judging.checks.script_texts import PLACEHOLDER
+from untildone.core.judging.checks.scripts import CheckFiles
 from untildone.core.judging.documents import (
     Document,
     Key,
