@@ -674,17 +674,17 @@ def test_failed_tests_have_names(command: str, output: str, failing: tuple[str, 
 TAP = """\
 not ok 1 - works
   ---
-  location: '/project/test/{}.test.js:2:1'
+  location: '/code/test/{}.test.js:2:1'
   failureType: 'testCodeFailure'
   ...
     not ok 1 - deep
       ---
-      location: '/project/test/a.test.js:3:33'
+      location: '/code/test/a.test.js:3:33'
       ...
 not ok 3 - group
   ---
   type: 'suite'
-  location: '/project/test/a.test.js:3:6'
+  location: '/code/test/a.test.js:3:6'
   ...
 # tests 5
 # suites 1
@@ -722,7 +722,7 @@ IDS = "FAILED t.py::test_p[{} - b] - assert [1] == 2\nFAILED t.py::test_p[c] - x
 @pytest.mark.parametrize(
     ("command", "output", "name"),
     [
-        ("node --test", TAP, "/project/test/b.test.js > works"),
+        ("node --test", TAP, "/code/test/b.test.js > works"),
         ("node --test --test-reporter=spec", SPEC, "test/b.test.js > works"),
         ("go test ./...", GO, "example.com/b > TestParse"),
         ("cargo test --no-fail-fast", CARGO, "src/lib.rs b > adds"),
