@@ -144,6 +144,6 @@ def test_a_machine_that_cannot_get_the_start_judges_nothing(cluster: TestCluster
         (Outcome.VERIFIED, Proof.CHECKED),
     ], [loop.reason for loop in loops]
     assert "two does not have the start of the loop: the remote has no such commit" in loops[0].reason
-    assert "none is judged here" in loops[0].reason
+    assert "this machine judges none" in loops[0].reason
     assert f"give the remote commit {(loops[0].start.head or '')[:12]} back, then resume" in loops[0].reason
     assert "It cannot judge a claim in a room." in loops[1].reason
