@@ -201,7 +201,7 @@ def test_another_program_of_its_name_is_not_asked(project: CommandLine, where: s
     ended = reviewed(project, impostor(project, str(path)), flags=("--supervisor", "judge"))
     assert (ended.code, ended.records[-1]["outcome"]) == (7, "paused")
     assert not asked.exists()
-    assert "is not as it was when the loop began" in project.shown()["reason"]
+    assert "are not those of the loop" in project.shown()["reason"]
     assert str(path) in project.shown()["reason"]
 
 
