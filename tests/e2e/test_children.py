@@ -133,7 +133,7 @@ def test_without_the_setting_an_agent_starts_no_loop(project: CommandLine) -> No
     body = 'note("said", child("start", "x") + str("UNTILDONE_LOOPS" in os.environ))\nopen("piece.txt", "w")\ndone()\n'
     assert project.run("run", *arguments(project, body)).code == 0
     said = (project.home / "said").read_text()
-    assert "is for the agent of a loop that may start loops" in said
+    assert "works only inside of a loop whose agent may start loops" in said
     assert said.strip().endswith("False")
 
 

@@ -180,7 +180,9 @@ def test_a_start_that_another_machine_kept_is_never_left_out(tmp_path: Path, sto
     git(remote, "gc", "--quiet", "--prune=now")
     for _ in range(2):
         with (
-            pytest.raises(UsageError, match=r"does not have the start.*no such commit.*this machine judges none") as refused,
+            pytest.raises(
+                UsageError, match=r"does not have the start.*no such commit.*this machine judges none"
+            ) as refused,
             on("two", store, tmp_path),
         ):
             pass

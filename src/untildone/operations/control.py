@@ -188,7 +188,8 @@ def approve(store: Store, loop_id: str, *paths: str) -> Loop:
     """Accept the agent's changes of judge files or programs. A claim that was refused only for these is judged again."""
     if not paths:
         raise UsageError("Nothing to approve was named.", "name the files: `untildone approve LOOP PATH…`")
-    loop, paths = store.load(loop_id), tuple(map(os.path.normpath, paths))
+    refuse(store, Control.APPROVE, loop := store.load(loop_id))
+    paths = tuple(map(os.path.normpath, paths))
     return _request(store, loop_id, Control.APPROVE, ChangesApproved(paths, _contents(loop, paths)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import ipaddress
 import select
 import socket
 import time
@@ -253,7 +254,9 @@ def _addresses(request: Request, rule: HostRule) -> list[tuple[str, int]]:
 
 def is_of_this_machine(address: str) -> bool:
     """Whether an address, such as that in the local network, is one of this machine. Nothing is sent: the kernel says from which address
-    it would be, and that is the same only for its own."""
+    it would be, and that is the same only for its own. Of the loopback range, the kernel takes one address for all."""
+    if ipaddress.ip_address(address.partition("%")[0]).is_loopback:
+        return True
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
             asking.connect((address, 9))
