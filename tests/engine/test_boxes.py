@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -319,6 +321,32 @@ def test_a_link_to_settings_that_was_replaced_is_put_back(person: Person) -> Non
     assert "settings.json.replaced" in sentences[0]
     assert (person.home / ".claude/settings.json.replaced").read_text() == "evil\n"
     assert list(links.put_back(box)) == []
+
+
+@pytest.fixture
+def linked_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A module that this process has loaded from a file with another name in the cache of a package manager."""
+    (tmp_path / "linked_module_of_uv.py").write_text("")
+    os.link(tmp_path / "linked_module_of_uv.py", tmp_path / "in-the-cache")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("linked_module_of_uv").__name__
+    del sys.modules["linked_module_of_uv"]
+
+
+@pytest.mark.parametrize("variable", ["", "UV_CACHE_DIR", "XDG_CACHE_HOME"])
+def test_a_cache_from_which_untildone_is_linked_is_not_the_person_s(
+    person: Person, linked_module: str, variable: str
+) -> None:
+    folder = {"": ".cache/uv", "UV_CACHE_DIR": "caches/of-uv", "XDG_CACHE_HOME": "caches/uv"}[variable]
+    person.write(f"{folder}/archive-v0/untildone/core/apply.py", content="as it was")
+    named = {"UV_CACHE_DIR": "caches/of-uv", "XDG_CACHE_HOME": "caches"}
+    env = {variable: str(person.home / named[variable])} if variable else {}
+    person.run(
+        f"mkdir -p ~/{folder}/archive-v0/untildone/core; echo changed > ~/{folder}/archive-v0/untildone/core/apply.py",
+        env=env,
+    )
+    assert (person.home / folder / "archive-v0/untildone/core/apply.py").read_text() == "as it was"
+    assert "changed" in person.run(f"cat ~/{folder}/archive-v0/untildone/core/apply.py", env=env)
 
 
 SERVICES = (".gradle/daemon/8.9/registry.bin", ".cache/bazel/_bazel_u/0a/server/request_cookie", ".m2/mvnd/registry/1/registry.bin",

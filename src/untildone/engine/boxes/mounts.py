@@ -17,7 +17,15 @@ from pathlib import Path
 from untildone.core.judging.checks.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
-from untildone.engine.boxes.own_files import copied, made_temporary, private_opener, text_of, written_file
+from untildone.engine.boxes.own_files import (
+    copied,
+    is_linked_elsewhere,
+    made_cache,
+    made_temporary,
+    private_opener,
+    text_of,
+    written_file,
+)
 from untildone.system.box import common_mounts, sandbox
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Mount, Network, Problem
@@ -312,9 +320,27 @@ class _Maker:
             for name in names if os.path.isabs(folder) and os.path.isdir(folder) else ():
                 yield from self._writable(os.path.join(folder, name))
         yield from self._of_services()
+        yield from self._of_own_program() if is_linked_elsewhere() else ()
         for pattern in home.RUN_AT_START:
             for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
                 yield from [Mount(Access.READ, path)] if os.path.realpath(path) == path else []
+
+    def _of_own_program(self) -> Iterator[Mount]:
+        """A cache of the box's own in the place of that of `uv`, which links what it installs: through the person's, an agent would change
+        untildone itself."""
+        folders = (
+            self.environment.get("UV_CACHE_DIR", ""),
+            self.environment.get("XDG_CACHE_HOME", ""),
+            os.path.join(self.home, ".cache"),
+        )
+        for folder in (folders[0], *(os.path.join(each, "uv") for each in folders[1:] if each)):
+            real = os.path.realpath(folder)
+            if (
+                os.path.isabs(folder)
+                and os.path.isdir(real)
+                and not any(is_below(each, real) for each in (self.home, self.plan.root))
+            ):
+                yield Mount(Access.WRITE, real, made_cache(self.plan.private, real))
 
     def _of_services(self) -> Iterator[Mount]:
         """New folders in the place of those in which services of the person say how they are reached."""
