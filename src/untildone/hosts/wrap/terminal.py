@@ -116,7 +116,11 @@ def _set(descriptor: int, attributes: Attributes) -> None:
     """Set the attributes without discarding pending input."""
     while True:
         try:
-            return termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
+            termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
+            return
         except termios.error as problem:
+            if problem.args[0] == errno.EIO:
+                # The terminal is gone; its hang-up signal follows.
+                return
             if problem.args[0] != errno.EINTR:
                 raise
