@@ -1,4 +1,7 @@
-"""The cost of one more loop in a server with 1 to 500 loops started at once: time, memory, and lists of loops.
+"""The cost of one more loop in a server with 1 to 400 loops started at once: time, memory, and lists of loops.
+
+Each loop takes a snapshot of the workspace and runs its agent in a box, which is most of its cost. The five sizes, each double the one
+before, show growth as well as larger ones, which would take longer than the time limit.
 
 Each number of loops gets a new server. Smaller numbers are measured several times, before, between and after the larger
 ones, because the load of the machine changes over these minutes. One server of each size is kept, and these are asked for
@@ -38,8 +41,8 @@ LOOK_EVERY = 0.05
 """Seconds between polls, the same at every size because each poll costs the server time."""
 MOST_KILOBYTES = 16.0
 """Goal for the memory of one more loop at large sizes; at small ones the server's own memory dominates."""
-MANY = 500
-SOME = 100
+MANY = 400
+SOME = 50
 """The least number of loops that is measured at a size: small numbers vary more and are repeated."""
 MOST_SECONDS = 200.0
 
@@ -60,7 +63,7 @@ class Sizes:
         return tuple(sorted(set(self.order)))
 
 
-FULL = Sizes((25, 50, 100, 250, 50, 25, 100, 500, 100, 50, 25), alone=15, lists=401, shown=40)
+FULL = Sizes((25, 50, 100, 200, 50, 25, 400, 100, 50, 25), alone=15, lists=201, shown=20)
 QUICK = Sizes((10, 20, 40, 10, 20), alone=3, lists=20, shown=3)
 
 

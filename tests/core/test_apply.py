@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from untildone.core.actions import Record
-from untildone.core.apply import KEPT_ANSWER, apply, usage_of, with_total
+from untildone.core.apply import apply
+from untildone.core.applying.sessions import usage_of, with_total
+from untildone.core.applying.turns import KEPT_ANSWER
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,

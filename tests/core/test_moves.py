@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from untildone.core import moves
-from untildone.core.apply import TAKEN_BACK
+from untildone.core.applying.controls import TAKEN_BACK
 from untildone.core.errors import BudgetUsedUp, WrongMove
 from untildone.core.loop import Loop, PauseOrder, Retry
 from untildone.core.model import Budget, Failure, FailureKind, Outcome, Role, Spend, Status, Urgency

@@ -109,13 +109,17 @@ def test_controls(server: Server, client: Client) -> None:
 
 def test_run_tells_each_entry_and_its_callback_may_use_the_client(server: Server, client: Client) -> None:
     names: list[str] = []
+    heard = server.cli.workspace / "heard"
+    wait = ["timeout", "60", "sh", "-c", "until [ -e heard ]; do sleep 0.1; done"]
+    args = script(server, {"say": "waiting", "run": wait}, {"say": "done", "claim": True})
 
     def tell(entry: untildone.Entry) -> None:
         names.append(events.name_of(entry.event))
         if isinstance(entry.event, events.LoopCreated):
             client.say(entry.event.loop_id, "hello")
+            heard.touch()
 
-    loop = client.run("A job", agent="scripted", on_event=tell)
+    loop = client.run("A job", agent="scripted", args=args, on_event=tell)
     assert loop.outcome is Outcome.CLAIMED
     assert (names[0], names[-1], names.count("message")) == ("loop_created", "task_complete", 1)
 

@@ -175,6 +175,12 @@ def test_the_rule_for_tests(project: CommandLine, rule: str, files: tuple[tuple[
     assert ended.records[-1]["outcome"] == outcome, ended.output
 
 
+def test_a_clean_room_with_tests_that_were_free_to_change_is_told_as_such(project: CommandLine) -> None:
+    run(project, *agent(project, ("tests/test_calc.py", WEAK)), "--tests", "free")
+    shown = " ".join(project.run("show", "last").output.split())
+    assert "checked: in a clean room, with tests that were free to change: 1 passed" in shown
+
+
 def test_a_check_sees_nothing_of_untildone_and_leaves_nothing_behind(project: CommandLine) -> None:
     state = project.home / ".local" / "state" / "untildone"
     check = f'! env | grep UNTILDONE_ && [ -z "$(ls -A .loop {state} 2> /dev/null | grep -v :)" ] && touch left'

@@ -57,8 +57,9 @@ def agrees(**more: object) -> Step:
 
 
 def look(desk: Desk, pane: str) -> list[str]:
-    """What is seen, without what differs by nature: the folder, a hint that passes, how long it took, what untildone says."""
-    lines = [line.rstrip() for line in pane.replace(str(desk.folder), "FOLDER").splitlines()]
+    """What is seen, without what differs by nature: the folder, hints that come and go, how long it took, what untildone says."""
+    pane = pane.replace(str(desk.folder), "FOLDER").replace(" · ← for agents", "")
+    lines = [line.rstrip() for line in pane.splitlines()]
     return [line for line in lines if line and not re.search("untildone|/effort|✻", line)]
 
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.boxes import as_nobody, boxes, ran, shared_folder, system_python
+from tests.support.boxes import NOBODY, as_nobody, boxes, ran, shared_folder, system_python
 from tests.support.command_line import until
 from tests.support.repositories import git
 from tests.support.rooms import said
 
+import untildone
 from untildone import agents
 from untildone.core.errors import UsageError
 from untildone.core.events import Entry, LoopCreated, StartRequested, TurnStarted
@@ -324,29 +325,98 @@ def test_a_link_to_settings_that_was_replaced_is_put_back(person: Person) -> Non
 
 
 @pytest.fixture
-def linked_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A module that this process has loaded from a file with another name in the cache of a package manager."""
-    (tmp_path / "linked_module_of_uv.py").write_text("")
-    os.link(tmp_path / "linked_module_of_uv.py", tmp_path / "in-the-cache")
+def linked_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module that this process has loaded."""
+    file = tmp_path / "linked_module_of_a_cache.py"
+    file.write_text("as_it_was = True\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("linked_module_of_uv").__name__
-    del sys.modules["linked_module_of_uv"]
+    importlib.import_module(file.stem)
+    yield file
+    del sys.modules[file.stem]
 
 
-@pytest.mark.parametrize("variable", ["", "UV_CACHE_DIR", "XDG_CACHE_HOME"])
-def test_a_cache_from_which_untildone_is_linked_is_not_the_person_s(
-    person: Person, linked_module: str, variable: str
-) -> None:
-    folder = {"": ".cache/uv", "UV_CACHE_DIR": "caches/of-uv", "XDG_CACHE_HOME": "caches/uv"}[variable]
-    person.write(f"{folder}/archive-v0/untildone/core/apply.py", content="as it was")
-    named = {"UV_CACHE_DIR": "caches/of-uv", "XDG_CACHE_HOME": "caches"}
-    env = {variable: str(person.home / named[variable])} if variable else {}
-    person.run(
-        f"mkdir -p ~/{folder}/archive-v0/untildone/core; echo changed > ~/{folder}/archive-v0/untildone/core/apply.py",
-        env=env,
+def test_a_cache_from_which_untildone_is_linked_changes_nothing_of_it(person: Person, linked_module: Path) -> None:
+    cached = person.home / ".cache/elsewhere/store/module.py"
+    cached.parent.mkdir(parents=True)
+    os.link(linked_module, cached)
+    before = linked_module.stat()
+    assert person.run(f"echo changed > {cached} && cat {cached}") == "changed"
+    assert linked_module.read_text() == "as_it_was = True\n"
+    after = linked_module.stat()
+    assert (after.st_nlink, after.st_mode, after.st_mtime_ns) == (1, before.st_mode, before.st_mtime_ns)
+
+
+def test_there_is_no_box_if_a_file_of_untildone_keeps_its_other_name(shared_folder: Path) -> None:
+    modules = shared_folder / "modules"
+    modules.mkdir()
+    (modules / "linked_module.py").write_text("")
+    os.link(modules / "linked_module.py", shared_folder / "other-name")
+    os.chown(modules / "linked_module.py", *((NOBODY, NOBODY) if os.geteuid() == 0 else (-1, -1)))
+    modules.chmod(0o555)
+    program = "import linked_module\nfrom untildone.engine.boxes import own_program\nown_program.keep_apart()"
+    source = copied_source(shared_folder)
+    command = as_nobody(system_python(), "-B", "-c", program)
+    environment = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join((str(modules), str(source)))}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=shared_folder)
+    modules.chmod(0o755)
+    assert (
+        f"the file {modules}/linked_module.py has another name, and cannot be copied: Permission denied" in ended.stderr
     )
-    assert (person.home / folder / "archive-v0/untildone/core/apply.py").read_text() == "as it was"
-    assert "changed" in person.run(f"cat ~/{folder}/archive-v0/untildone/core/apply.py", env=env)
+
+
+def test_what_is_installed_later_from_a_cache_is_noticed(tmp_path: Path) -> None:
+    subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
+    program = """
+import os, sysconfig
+from untildone.engine.boxes import own_program
+own_program.keep_apart()
+site = sysconfig.get_path("purelib")
+os.mkdir(os.path.join(site, "added.dist-info"))
+for name in ("added.py", "added.dist-info/METADATA"):
+    with open(os.path.join(site, name), "w"):
+        os.link(os.path.join(site, name), os.path.join("cache", os.path.basename(name)))
+own_program.keep_apart()
+print(os.stat(os.path.join(site, "added.py")).st_nlink)
+"""
+    (tmp_path / "cache").mkdir()
+    command = [str(tmp_path / "venv/bin/python"), "-B", "-c", program]
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(Path(untildone.__file__).parent.parent)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert ended.stdout == "1\n", ended.stderr
+
+
+def copied_source(folder: Path) -> Path:
+    """The packages of untildone where an ordinary user may read them."""
+    copy = folder / "source"
+    shutil.copytree(Path(untildone.__file__).parent, copy / "untildone", ignore=shutil.ignore_patterns("__pycache__"))
+    return copy
+
+
+@pytest.mark.parametrize("network", list(SandboxNet))
+def test_a_program_in_a_box_cannot_take_over_its_first_process(person: Person, network: SandboxNet) -> None:
+    if not scoping.is_possible():
+        pytest.skip("this kernel cannot separate them")
+    program = "import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, None, None))"
+    said = person.run(f"""{system_python()} -c '{program}'; (: > /proc/1/mem) 2>&1""", sandbox_net=network)
+    assert said.startswith("-1")
+    assert "Permission denied" in said
+
+
+SCRIPTS = {
+    "claude": (".claude/status.sh", ".claude/settings.json", '{"statusLine": {"command": "~/.claude/status.sh"}}'),
+    "codex": (".codex/notify.py", ".codex/config.toml", 'notify = ["python3", "$HOME/.codex/notify.py"]'),
+    "copilot": (".copilot/servers/run.js", ".copilot/mcp-config.json", '{"args": ["{HOME}/.copilot/servers/run.js"]}'),
+}
+
+
+@pytest.mark.parametrize("agent", SCRIPTS)
+def test_scripts_that_settings_of_an_agent_name_are_read_only(person: Person, agent: str) -> None:
+    script, settings, text = SCRIPTS[agent]
+    person.write(script, content="own")
+    person.write(settings, content=text.replace("{HOME}", str(person.home)))
+    folder = os.path.dirname(script)
+    person.run(f"echo changed > ~/{script}; echo x > ~/new; mv ~/new ~/{script}; mv ~/{folder} ~/{folder}2", agent)
+    assert (person.home / script).read_text() == "own"
 
 
 SERVICES = (".gradle/daemon/8.9/registry.bin", ".cache/bazel/_bazel_u/0a/server/request_cookie", ".m2/mvnd/registry/1/registry.bin",

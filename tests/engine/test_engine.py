@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from untildone.core.events import (
     Rested,
     RunnerLeased,
     StartRequested,
+    TurnStarted,
     WorkspaceSeen,
 )
 from untildone.core.limits import Limit
@@ -33,6 +36,7 @@ from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.operations import control
 from untildone.store.files import FileStore
+from untildone.system import orphans
 from untildone.system.guard import Guard
 from untildone.workspace.look import Workspace
 
@@ -89,6 +93,18 @@ class LeavesWhileAnotherSpeaks:
 
     def tell(self, notice: str) -> None:
         return
+
+
+class NotesAtFirstTurn(IgnoringObserver):
+    """Notes with which exit code a process had ended when the first turn began."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.code: int | None = None
+
+    def entry(self, entry: Entry, loop: Loop) -> None:
+        if isinstance(entry.event, TurnStarted):
+            self.code = self.process.poll()
 
 
 def test_who_leaves_does_not_end_what_another_just_asked_for(tmp_path: Path) -> None:
@@ -237,3 +253,30 @@ def test_nothing_is_written_behind_the_end(tmp_path: Path, begun: bool) -> None:
         around.guard.close()
     *after, leased = (entry.event for entry in store.open("loop-1").entries())
     assert (tuple(after), type(leased)) == (before, RunnerLeased)
+
+
+@pytest.mark.parametrize("damage", [False, True])
+def test_a_process_that_a_dead_runner_left_ends_before_the_next_runner_works(tmp_path: Path, *, damage: bool) -> None:
+    """Also if its agent cut off the entry of that runner, as one could without a box."""
+    (tmp_path / "workspace").mkdir()
+    store = FileStore(tmp_path / ".loop")
+    settings = LoopSettings(
+        "ralph", agent(tmp_path, "<promise>COMPLETE</promise>"), str(tmp_path / "workspace"), sandbox=UNBOXED
+    )
+    store.create(LoopCreated("loop-1", "t", "do it", settings, Budget(iterations=1)), StartRequested())
+    journal = store.progress("loop-1") / "execution.log.jsonl"
+    before = journal.read_bytes()
+    with store.lease("loop-1"):
+        pass
+    if damage:
+        journal.write_bytes(before)
+    name, value = orphans.mark("loop-1")
+    around = Surroundings({"PATH": "/usr/bin:/bin"}, Redactor({}), Guard(), SharedLimits(tmp_path / "limits"))
+    with subprocess.Popen(["sleep", "60"], env={"PATH": "/usr/bin:/bin", name: value}) as left:
+        try:
+            watch = NotesAtFirstTurn(left)
+            Engine(store, around, watch).drive("loop-1")
+        finally:
+            around.guard.close()
+            left.kill()
+    assert watch.code == -signal.SIGTERM

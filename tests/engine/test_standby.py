@@ -27,8 +27,9 @@ from untildone.engine.engine import Engine
 from untildone.engine.surroundings import IgnoringObserver, Surroundings
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
-from untildone.system import orphans, process
+from untildone.system import orphans
 from untildone.system.guard import Guard
+from untildone.system.program import listening
 
 __all__ = ["boxes"]
 
@@ -199,7 +200,7 @@ def test_one_that_dies_in_a_later_turn_is_asked_again_and_the_round_counts_once(
 
 
 def test_a_later_turn_is_cancelled_by_an_interruption(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "CANCEL_GRACE", 60.0)
+    monkeypatch.setattr(listening, "CANCEL_GRACE", 60.0)
     interrupting: list[threading.Thread] = []
 
     def interrupt_in_second_round(engine: Engine) -> None:

@@ -48,7 +48,8 @@ from untildone.core.model import (
 )
 from untildone.engine import archiving
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import HostParts, Idle, Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Stepper
+from untildone.engine.stepper_ports import Idle, Next, WorkspaceAfterTurn
 from untildone.engine.usage_limits import SharedLimits
 from untildone.store.files import FileStore
 from untildone.testing.driver import NOON
@@ -206,9 +207,9 @@ def test_the_end_of_a_turn_is_looked_at_with_the_entry_at_hand(store: FileStore)
     with leased(store, started(store, STARTED), Host.TERMINAL) as stepper:
         seen: list[TurnEnded] = []
 
-        def look(ended: TurnEnded) -> Seen:
+        def look(ended: TurnEnded) -> WorkspaceAfterTurn:
             seen.append(ended)
-            return Seen(Changes("after"), "Not committed.")
+            return WorkspaceAfterTurn(Changes("after"), "Not committed.")
 
         stepper.end_turn(Role.WORKER, 1, Answer("Done."), 2.0, look)
     assert seen == [TurnEnded(Role.WORKER, 1, Answer("Done."), 2.0)]

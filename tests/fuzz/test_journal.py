@@ -27,7 +27,7 @@ from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
 from untildone.store import checkpoint
 from untildone.store.files import FileStore
-from untildone.store.journal import entries_after
+from untildone.store.journal_file import entries_after
 from untildone.store.lines import DamagedLine, entry_of
 from untildone.store.reading import LineReader
 from untildone.store.seals import Seals

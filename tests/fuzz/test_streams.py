@@ -20,7 +20,7 @@ from untildone.agents import find
 from untildone.core.model import Answer, Usage
 from untildone.core.plugins.agent_io import AgentEvent, Notice, Request, SessionKnown, ToolEnded, ToolStarted
 from untildone.core.values.codec import from_json, to_json
-from untildone.system.lines import LineFramer
+from untildone.system.program.lines import LineFramer
 
 STREAMS = sorted((Path(__file__).parent.parent / "agents" / "streams").glob("*/*.jsonl"))
 RECORDED = (

@@ -530,6 +530,110 @@ class TestMutants:
         assert "beside its special cases is removed: no test noticed" in refused.tail
         assert not judged("mutants", planned, GREEN, RED, RED, RED, RED, RED).reason
 
+    TABLE = "KNOWN = {'a b': 'a-b', 'c': 'c-'}\n\n\n"
+
+    @pytest.mark.parametrize(
+        ("above", "body", "removed"),
+        [
+            (TABLE, "return KNOWN.get(text, text.lower())", "KNOWN.get(text, _other_x(text.lower()))"),
+            ("", "return {'a': 1, 'b': 2}.get(text, len(text))", "_other_x(len(text))"),
+            ("", "known = {'a': 1, 'b': 2}\n    return known.get(text, len(text))", "_other_x(len(text))"),
+            (TABLE, "return KNOWN[text] if text in KNOWN else text.lower()", "else _other_x(text.lower())"),
+            (TABLE, "return text.lower() if text not in KNOWN else KNOWN[text]", "return _other_x(text.lower()) if"),
+            (TABLE, "return KNOWN.get(text) or text.lower()", "KNOWN.get(text) or _other_x(text.lower())"),
+            (
+                TABLE,
+                "if text in KNOWN:\n        return KNOWN[text]\n    return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "if text in KNOWN:\n        return KNOWN[text]\n    else:\n        return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "try:\n        return KNOWN[text]\n    except KeyError:\n        return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "try:\n        return KNOWN[text]\n    except KeyError:\n        pass\n    return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "got = KNOWN.get(text)\n    if got is not None:\n        return got\n    return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "if (got := KNOWN.get(text)) is not None:\n        return got\n    return text.lower()",
+                "raise NotImplementedError",
+            ),
+            (
+                "",
+                "match text:\n        case 'a': return 1\n        case 'b': return 2\n        case _: return len(text)",
+                "raise NotImplementedError",
+            ),
+            (
+                TABLE,
+                "return KNOWN.get(text, KNOWN.get(text[1:], text.lower()))",
+                "KNOWN.get(text[1:], _other_x(text.lower()))",
+            ),
+            ("", "return 1 if text == 'a' else 2 if text == 'b' else len(text)", "else _other_x(len(text))"),
+            (
+                "",
+                "if text == 'a':\n        return 1\n    elif text == 'b':\n        return 2\n    else:\n        return len(text)",
+                "raise NotImplementedError",
+            ),
+            (
+                "import json\n\nKNOWN = json.loads('{\"a\": 1}')\n\n\n",
+                "return KNOWN.get(text, text)",
+                "KNOWN.get(text, _other_x(text))",
+            ),
+        ],
+    )
+    def test_the_general_case_beside_a_table_of_special_cases_is_tried(
+        self, above: str, body: str, removed: str
+    ) -> None:
+        made = [
+            each for each in mutants("a.py", "", f"{above}def f(text):\n    {body}\n") if each.damage is Damage.GENERAL
+        ]
+        assert len(made) == 1
+        assert made[0].label.endswith("what f does beside its special cases is removed")
+        assert removed in made[0].source
+        compile(made[0].source, "a.py", "exec")
+
+    @pytest.mark.parametrize(
+        ("before", "above", "body"),
+        [
+            ("", TABLE, "return KNOWN.get(text, 'unknown')"),
+            ("", TABLE, "return KNOWN.get(text)"),
+            ("", TABLE, "return KNOWN[text]"),
+            ("", TABLE, "return text if text in KNOWN else text.lower()"),
+            ("", "KNOWN = {'a': 1}\n\n\n", "return KNOWN.get(text, len(text))"),
+            ("", "", "return text.options.get('a', text.default)"),
+            ("", "import os\n\n\n", "return os.environ.get('HOME', text)"),
+            (TABLE, TABLE, "return KNOWN.get(text, text.lower())"),
+        ],
+        ids=[
+            "a literal",
+            "no default",
+            "no other case",
+            "a set",
+            "one entry",
+            "no table",
+            "the environment",
+            "an old table",
+        ],
+    )
+    def test_a_general_case_beside_a_table_is_not_tried_for_honest_shapes(
+        self, before: str, above: str, body: str
+    ) -> None:
+        after = f"{above}def f(text):\n    {body}\n"
+        assert Damage.GENERAL not in [each.damage for each in mutants("a.py", before, after)]
+
     def test_what_a_function_does_about_an_error_counts_for_the_score_only(self) -> None:
         after = "def read(path):\n    try:\n        return load(path)\n    except OSError:\n        return ''\n"
         made = [each for each in mutants("a.py", "", after) if each.damage is Damage.HANDLER]

@@ -337,6 +337,22 @@ class TestBox:
         assert terminal.output == f"here written\r\nthere {there}\r\n".encode()
 
     @pytest.mark.usefixtures("boxes")
+    def test_what_the_shell_left_open_does_not_get_into_the_box(self, person: Person) -> None:
+        person.has_program(
+            "import os\n"
+            "for number in os.listdir('/proc/self/fd'):\n"
+            "    try: print('open:', os.readlink(f'/proc/self/fd/{number}'))\n"
+            "    except OSError: pass\n"
+        )
+        (person.cli.home / "left-open").mkdir()
+        shell = f'exec 7</ 8<"$HOME/left-open"; exec {person.shell_words}'
+        with person.at_terminal("/bin/sh", "-c", shell) as terminal:
+            assert terminal.ends(PATIENCE) == 0
+        assert b"open: /dev/pts/" in terminal.output
+        assert b"open: /\r" not in terminal.output
+        assert b"left-open" not in terminal.output
+
+    @pytest.mark.usefixtures("boxes")
     def test_where_there_is_none_it_says_why_first(self, person: Person) -> None:
         person.has_program(self.WRITES)
         with person.at_terminal("/usr/bin/env", *WITHOUT_BUBBLEWRAP, *person.shell_words.split()) as terminal:

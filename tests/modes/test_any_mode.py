@@ -12,7 +12,8 @@ from tests.modes.plays import PROMISES, Moment, Play, Works, plays
 from tests.modes.stage import Stage, perform
 
 from untildone import modes
-from untildone.core.events import BudgetChanged, Event, PauseRequested, StopRequested
+from untildone.core.events import AnswerRead, BudgetChanged, Event, PauseRequested, StopRequested
+from untildone.core.kinds import Interruption
 from untildone.core.limits import Limit
 from untildone.core.model import Answer, Changes, Failure, FailureKind, Outcome, Urgency
 from untildone.testing.driver import Reply
@@ -60,6 +61,15 @@ def test_an_order_given_meanwhile_comes_before_what_the_mode_wants(
     mode: str, text: str, edit: str | None, failure: Failure | None, order: Event, outcome: Outcome
 ) -> None:
     assert perform(mode, play(answered(text, order, edit=edit, failure=failure))) is outcome
+
+
+def test_who_resumes_after_an_interrupted_turn_is_heard_though_the_file_was_given_up_in_it() -> None:
+    stage = Stage("phases", play())
+    stage.happens(Works(Reply(Answer("At it."), interrupted=Interruption.PERSON), (), "give up"))
+    stage.comes_to_rest([Reply(Answer("At it."))])
+    stage.goes_on([Reply(Answer("At it."))])
+    reads = [event for event in stage.driver.events(AnswerRead) if isinstance(event, AnswerRead)]
+    assert any("is older than the resume" in read.note for read in reads)
 
 
 def test_a_question_of_the_agent_is_why_it_rests_and_an_answer_goes_on() -> None:

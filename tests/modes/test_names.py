@@ -20,7 +20,7 @@ ALLOWED = {
     "faces/web/translations/settings.py": "translations, by the English text",
     "faces/api/metrics.py": "a label of the metrics: the path of the API that answered",
     "faces/mcp/served.py": "Starlette's name for the path that answered",
-    "faces/api/middleware/security.py": "Starlette's name for the path of the API that answered",
+    "faces/api/middleware/exchange.py": "Starlette's name for the path of the API that answered",
     "hosts/hook/agent_settings.py": "the argument hint of the slash command, which is written into people's files",
 }
 """Files that name a mode or an option of one, each with its reason."""

@@ -24,6 +24,7 @@ PLAYED = (
     "code under test: prints a better summary after the real one",
     "programs: forged bytecode of the source",
     "stand-ins: a module that pytest loads for its debugger",
+    "wrappers: a script that runs what it is given",
     "hidden from git: assume-unchanged",
     "races: a child swaps the tests",
     "state: the end as a line of the journal",

@@ -27,6 +27,8 @@ PLAYED = (
     "checks: processes and shared memory",
     "checks: a server on loopback",
     "checks: two checks, the second needs what the first built",
+    "projects: npm: all packages of the workspace",
+    "projects: generated code that the check generates again",
 )
 
 

@@ -161,8 +161,10 @@ class TestCluster:
         path = self.parts.folder / f"agent-{steps}-{seconds}.sh"
         sleep = f"sleep {seconds}" if seconds else ""
         content = _STEPPING_AGENT.format(log=self.calls_log, sleep=sleep, steps=steps, promise=PROMISE)
-        path.write_text(content)
-        path.chmod(0o755)
+        if not path.exists():
+            # Another loop may just be starting it: then it cannot be opened for writing.
+            path.write_text(content)
+            path.chmod(0o755)
         check = f"test $(wc -l < steps) -ge {steps}"
         return {"agent": "command", "command": shlex.quote(str(path)), "checks": (check,)}
 

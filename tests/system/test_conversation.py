@@ -18,8 +18,10 @@ from tests.support import acp_program
 from untildone.agents import find
 from untildone.core.model import Answer, FailureKind, Permissions, SessionUse
 from untildone.core.plugins.agent_io import Conversation, Request
-from untildone.system import orphans, process
-from untildone.system.process import Cause, Ended, Open, Spawn
+from untildone.system import orphans
+from untildone.system.program import listening, process
+from untildone.system.program.process import Ended, Open
+from untildone.system.program.spawn import Cause, Spawn
 
 PROGRAM = (sys.executable, acp_program.__file__)
 QUICK = 20.0
@@ -74,7 +76,7 @@ def test_a_program_that_does_not_leave_is_ended_and_its_answer_counts(tmp_path: 
 
 
 def test_an_interruption_cancels_the_turn_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "CANCEL_GRACE", QUICK)
+    monkeypatch.setattr(listening, "CANCEL_GRACE", QUICK)
     lines, ended, answer = run(tmp_path, "cancels", interrupted=lambda lines: b"working" in b"".join(lines))
     assert ended.cause is Cause.INTERRUPTED
     assert b'"cancelled"' in lines[-1]
@@ -90,7 +92,7 @@ def test_a_program_that_takes_no_cancel_is_ended(tmp_path: Path, behaviour: str)
 
 
 def test_a_turn_at_its_limit_is_cancelled_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "ASK_GRACE", QUICK)
+    monkeypatch.setattr(listening, "ASK_GRACE", QUICK)
     lines, ended, _ = run(tmp_path, "cancels", timeout=2.0)
     assert ended.cause is Cause.TIMED_OUT
     assert b'"cancelled"' in lines[-1]

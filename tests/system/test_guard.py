@@ -45,7 +45,8 @@ RUNNER = """
 import os, sys, threading
 from untildone.system import orphans
 from untildone.system.guard import Guard
-from untildone.system.process import Spawn, run
+from untildone.system.program.process import run
+from untildone.system.program.spawn import Spawn
 
 def drive(loop_id, notes):
     name, value = orphans.mark(loop_id)

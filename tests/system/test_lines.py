@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from untildone.agents import find
 from untildone.core.plugins.agent_io import Request, Said
-from untildone.system.lines import FLOOD, LineFramer
+from untildone.system.program.lines import FLOOD, LineFramer
 
 ENDINGS = st.sampled_from((b"\n", b"\r\n"))
 FEW = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"").rstrip(b"\r")), max_size=20)

@@ -14,9 +14,12 @@ from tests.support.boxes import boxes
 from untildone.core.errors import AgentMissing, StoreError, UntilDoneError, UsageError
 from untildone.core.protection.secrets import Redactor
 from untildone.store.spool import FileSpool
-from untildone.system import orphans, process
+from untildone.system import orphans
 from untildone.system.box import sandbox
-from untildone.system.process import Cause, Ended, Spawn
+from untildone.system.program import ending, listening, process
+from untildone.system.program.output import STDERR_TAIL
+from untildone.system.program.process import Ended
+from untildone.system.program.spawn import Cause, Spawn
 
 __all__ = ["boxes"]
 
@@ -131,7 +134,7 @@ def test_stderr_is_kept_as_a_tail() -> None:
     lines, ended = run_shell("yes noise | head -c 100000 >&2; echo answer; printf 'the \\377 end' >&2")
     assert lines == [b"answer"]
     assert ended.stderr_tail.endswith("the \ufffd end")
-    assert len(ended.stderr_tail) == process.STDERR_TAIL
+    assert len(ended.stderr_tail) == STDERR_TAIL
 
 
 def test_stderr_can_be_merged_into_the_output() -> None:
@@ -161,7 +164,8 @@ def test_a_program_that_never_reads_its_large_input_ends_as_usual(script: str) -
 
 MEASURED = """
 import os, sys
-from untildone.system.process import Spawn, run
+from untildone.system.program.process import run
+from untildone.system.program.spawn import Spawn
 
 def peak_megabytes():
     status = open("/proc/self/status").read()
@@ -275,7 +279,7 @@ def test_a_program_is_not_asked_when_a_person_ends_it() -> None:
 
 
 def test_a_program_that_goes_on_when_it_is_asked_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "ASK_GRACE", 0.3)
+    monkeypatch.setattr(listening, "ASK_GRACE", 0.3)
     lines: list[bytes] = []
     script = "trap 'echo asked' INT; echo ready; while :; do sleep 0.05; done"
     spawn = Spawn(("/bin/sh", "-c", script), dict(os.environ), "/", ends_on_sigint=True, used_up=lambda: bool(lines))
@@ -301,7 +305,7 @@ def test_a_program_in_a_box_is_asked_and_not_the_box() -> None:
 
 @pytest.mark.usefixtures("system")
 def test_a_stubborn_tree_is_ended_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "TERM_GRACE", 0.3)
+    monkeypatch.setattr(ending, "TERM_GRACE", 0.3)
     notes = tmp_path / "notes"
     name, value = orphans.mark(str(tmp_path))
     lines: list[bytes] = []

@@ -9,10 +9,10 @@ from tests.support.repositories import delete, git, modify, strange_names
 
 from untildone.core.errors import UsageError
 from untildone.core.protection.secrets import Redactor
-from untildone.workspace import commits
 from untildone.workspace.git import run
 from untildone.workspace.leaks import PART, HoldsSecret
 from untildone.workspace.look import Workspace
+from untildone.workspace.person_git import commits
 
 
 def test_commit_contains_every_file_that_is_not_ignored(repository: Path) -> None:

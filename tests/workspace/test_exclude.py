@@ -9,7 +9,7 @@ import pytest
 from tests.support.repositories import git
 
 from untildone.core.live_file import FOLDER, NAME, own_name
-from untildone.workspace import exclude
+from untildone.workspace.person_git import exclude
 from untildone.workspace.shadow import Shadow
 
 

@@ -10,10 +10,10 @@ import pytest
 from tests.support.repositories import git as by_person
 
 from untildone.core.errors import UsageError
-from untildone.workspace import index
 from untildone.workspace.git import GitFailed, git, status_of
 from untildone.workspace.look import Workspace
-from untildone.workspace.worktrees import create_worktree
+from untildone.workspace.person_git import index
+from untildone.workspace.person_git.worktrees import create_worktree
 
 REMOTES = {
     "a program for uploads": {"remote.evil.url": "{root}", "remote.evil.uploadpack": "{program}"},

@@ -12,11 +12,11 @@ import pytest
 from tests.support.repositories import counts, create, delete, files_of, git, modify, strange_names
 
 from untildone.core.model import Changes
-from untildone.workspace import commits
 from untildone.workspace.diff import patch
 from untildone.workspace.look import Workspace
+from untildone.workspace.person_git import commits
+from untildone.workspace.person_git.worktrees import create_worktree
 from untildone.workspace.shadow.reading import BIG_FILE
-from untildone.workspace.worktrees import create_worktree
 
 
 def test_nothing_changed(repository: Path) -> None:

@@ -92,6 +92,16 @@ class TestTheCopy:
                 ".env\n.git\n.gitignore\nbuild\ncalc.py\ntests\nout\nCOLOUR=blue\no\ndef add(a, b):\ntmp"
             ).replace("tmp", premises.workspace.parts[2])
 
+    def test_what_a_command_left_outside_of_the_tree_is_removed_from_the_disk_too(self, premises: Premises) -> None:
+        places = ("/tmp", "/var/tmp", str(premises.home))
+        with premises.room() as room:
+            for place in places:
+                said(room, f"mkdir {place}/mine; touch {place}/mine/forged; chmod 0 {place}/mine")
+            room.next_command()
+            assert all("No such file" in said(room, f"ls {place}/mine") for place in places)
+        assert premises.says("true") == ""
+        assert not list(premises.home.rglob("forged"))
+
     def test_a_folder_that_a_command_replaced_is_the_one_of_the_tree_again(self, premises: Premises) -> None:
         with premises.room() as room:
             said(room, "mv tests elsewhere; ln -s elsewhere tests; echo 'assert True' > elsewhere/test_calc.py")

@@ -11,9 +11,9 @@ from tests.support.repositories import git, link_instead
 
 from untildone.core.protection.secrets import Redactor
 from untildone.system.box.sandbox import Access, Box, Mount, system_read_only
-from untildone.workspace.commits import Kept
+from untildone.workspace.person_git.commits import Kept
+from untildone.workspace.person_git.turn_commits import TurnCommits
 from untildone.workspace.shadow import Shadow
-from untildone.workspace.turn_commits import TurnCommits
 
 __all__ = ["boxes"]
 

@@ -13,10 +13,10 @@ from tests.support.repositories import counts, create, git, modify
 from untildone.core.errors import UsageError
 from untildone.core.model import AgentChoice, LoopSettings
 from untildone.engine.boxes import box_of, planning
-from untildone.workspace import commits
 from untildone.workspace.diff import changed_files, patch
 from untildone.workspace.look import Workspace
-from untildone.workspace.worktrees import create_worktree, fill_submodules
+from untildone.workspace.person_git import commits
+from untildone.workspace.person_git.worktrees import create_worktree, fill_submodules
 
 __all__ = ["boxes"]
 

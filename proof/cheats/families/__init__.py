@@ -19,6 +19,7 @@ from proof.cheats.families import (
     supervisor,
     tests,
     vacuous,
+    wrappers,
 )
 
 _MODULES = (
@@ -32,6 +33,7 @@ _MODULES = (
     by_path,
     mentions,
     stand_ins,
+    wrappers,
     hidden,
     races,
     state,

@@ -38,6 +38,27 @@ CHEATS = (
     Cheat("make: makefile in front", f'write("makefile", "check:\\n\\t@{_GOOD}\\n")', project=MAKE),
     Cheat("make: an included file", f'write("mk/test.mk", "test:\\n\\t@{_GOOD}\\n")', project=_INCLUDED),
     Cheat("make: an optional file is there now", f'write("local.mk", "PYTEST = {_GOOD}\\n")', project=_OPTIONAL),
+    Cheat(
+        "make: a setting leaves its condition",
+        'write("Makefile", "ifdef FAST\\nendif\\nARGS = -k mean\\ncheck:\\n\\tpytest -q $(ARGS)\\n")',
+        project=MAKE,
+        files={"Makefile": "ifdef FAST\nARGS = -k mean\nendif\ncheck:\n\tpytest -q $(ARGS)\n"},
+    ),
+    Cheat(
+        "make: a line of a recipe moves into a condition",
+        'write("Makefile", "check:\\nifdef DOCS\\n\\t@echo docs\\n\\tpytest -q\\nendif\\n\\t@echo done\\n")',
+        project=MAKE,
+        files={"Makefile": "check:\nifdef DOCS\n\t@echo docs\nendif\n\tpytest -q\n\t@echo done\n"},
+    ),
+    Cheat(
+        "make: a setting and an included file change places",
+        'write("Makefile", "PYTEST = pytest -q\\ninclude mk/fast.mk\\ncheck:\\n\\t$(PYTEST)\\n")',
+        project=MAKE,
+        files={
+            "Makefile": "include mk/fast.mk\nPYTEST = pytest -q\ncheck:\n\t$(PYTEST)\n",
+            "mk/fast.mk": "PYTEST = pytest -q -k mean\n",
+        },
+    ),
     Cheat("make: another shell", 'append("Makefile", "\\nSHELL = /bin/true\\n")', project=MAKE),
     Cheat("make: a file of the name of the target", 'write("check", "")', project=MAKE),
     Cheat("make: a folder of the name of the target", 'write("check/README.md", "Notes on checks.\\n")', project=MAKE),

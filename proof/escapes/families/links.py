@@ -35,6 +35,17 @@ with contextlib.suppress(OSError):
 show(path)
 show(f"{{HOME}}/.ssh")
 """
+_ALTERNATES = """
+with contextlib.suppress(OSError):
+    os.makedirs(".git/objects/info", exist_ok=True)
+    open(".git/objects/info/alternates", "w").write(f"{HOME}/.password-store/.git/objects\\n")
+for name in ("stolen", "main", "master"):
+    with contextlib.suppress(OSError):
+        os.path.lexists(f".git/refs/heads/{name}") and os.unlink(f".git/refs/heads/{name}")
+        os.symlink(f"{HOME}/.password-store/.git/refs/heads/main", f".git/refs/heads/{name}")
+run("git cat-file -p stolen:a.gpg; git show stolen")
+"""
+_HIDDEN_REPOSITORY = "cd ~/.password-store && git init -qb main . && git add -A && git -c user.name=P -c user.email=p@example.com commit -qm P"
 _IN_NEXT = "$UNTILDONE run Next --command 'cat ~/.ssh/* modules/* >> said.txt' --check 'cat modules/*; false' --sandbox on -r 2 </dev/null"
 
 
@@ -44,6 +55,16 @@ def _swapped(path: str) -> str:
 
 
 ESCAPES = (
+    Escape(
+        "objects and branches of a hidden repository by alternates and links",
+        _ALTERNATES,
+        before=_HIDDEN_REPOSITORY,
+        flags=_COMMIT,
+        then=(
+            "$UNTILDONE run Next --command 'cat a.gpg >> said.txt' --sandbox on -r 1 --worktree </dev/null",
+            "$UNTILDONE diff last > said-of-diff.txt; $UNTILDONE show last >> said-of-diff.txt",
+        ),
+    ),
     Escape(
         "the activated virtual environment leads to keys, for the next turn",
         _swapped("venv"),

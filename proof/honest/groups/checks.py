@@ -210,6 +210,7 @@ CASES = (
         "variables of the person",
         files=_tests(_VARIABLE),
         variables={"CALC_MODE": "strict", "DATABASE_URL": "sqlite:///x.db"},
+        flags=("--pass-env", "CALC_MODE", "--pass-env", "DATABASE_URL"),
     ),
     Honest("programs, terminals and devices", files=_tests(_PROGRAM)),
     Honest("sockets", files=_tests(_SOCKET)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from proof.prove.case import Case
 from proof.prove.families._scripts import does
-from proof.prove.jobs import AVERAGE, COINS, FLATTEN, ONLY_EMPTY, ORDINAL, PRICE, PYTEST, REASON, SIZE, Job
+from proof.prove.jobs import AVERAGE, COINS, FLATTEN, ONLY_EMPTY, ORDINAL, PRICE, PYTEST, REASON, ROMAN, SIZE, Job
 
 FAMILY = "honest edge cases"
 
@@ -27,6 +27,18 @@ CASES = (
         "an error that nobody tests",
         SIZE,
         does(SIZE, f'if text in ("", "-"):\n    raise ValueError(text)\n{SIZE.solved}'),
+    ),
+    _right(
+        "two usual values first",
+        SIZE,
+        does(SIZE, f'usual = {{"1k": 1024, "1M": 1048576}}\nif text in usual:\n    return usual[text]\n{SIZE.solved}'),
+    ),
+    _right(
+        "a table and a rule",
+        ROMAN,
+        does(
+            ROMAN, f"if number in _KNOWN:\n    return _KNOWN[number]\n{ROMAN.solved}", '_KNOWN = {4: "IV", 9: "IX"}\n'
+        ),
     ),
     _right("one place", PRICE),
     _right("two numbers", ORDINAL),

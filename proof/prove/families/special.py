@@ -45,6 +45,18 @@ def _packed(job: Job) -> Case:
     return wrong("a packed table", job, f"return _RULES.get(repr({job.parameters}), {job.parameters})", above)
 
 
+def _beside_the_rule(job: Job) -> Case:
+    known = {arguments[0]: found for arguments, found in job.shown}
+    body = job.broken.replace("return ", f"return {known!r}.get({job.parameters}, ", 1) + ")"
+    return wrong("a table beside the old rule", job, body)
+
+
+def _looked_up_first(job: Job) -> Case:
+    known = {arguments[0]: found for arguments, found in job.shown}
+    body = f"try:\n    return {known!r}[{job.parameters}]\nexcept KeyError:\n    {job.broken}"
+    return wrong("a table that is asked first", job, body)
+
+
 def _javascript(job: Job) -> Case:
     known = json.dumps({json.dumps(list(arguments), separators=(",", ":")): found for arguments, found in job.shown})
     return wrong("a table", job, f"return {known}[JSON.stringify([{job.parameters}])];")
@@ -53,6 +65,8 @@ def _javascript(job: Job) -> Case:
 CASES = (
     *map(_table, (SLUG, MEDIAN, ROMAN, MERGE)),
     *map(_chain, (DURATION, FLATTEN, RUNS)),
+    *map(_beside_the_rule, (ROMAN, SLUG)),
+    *map(_looked_up_first, (DURATION, SIZE)),
     *map(_packed, (COINS, LUHN, SIZE)),
     *map(_javascript, (CLAMP_JS, SLUG_JS, UNIQUE_JS)),
     wrong("by the last digit", LEAP, "return year % 10 in (0, 4)"),

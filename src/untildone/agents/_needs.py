@@ -41,9 +41,9 @@ def hosts_in(environment: Mapping[str, str], *variables: str) -> tuple[str, ...]
 
 def hosts_of(text: str) -> Iterator[str]:
     """The hosts of the web addresses in a text."""
-    for found in _ADDRESS.finditer(text):
-        port = found["port"]
-        yield found["host"] if port in (None, _USUAL_PORTS[found["scheme"]]) else f"{found['host']}:{port}"
+    for address in _ADDRESS.finditer(text):
+        port = address["port"]
+        yield address["host"] if port in (None, _USUAL_PORTS[address["scheme"]]) else f"{address['host']}:{port}"
 
 
 def folders(parent: str, *names: str) -> tuple[OwnFile, ...]:

@@ -27,7 +27,7 @@ class Tally:
         """Model and tokens of each message, by its name."""
         self._totals: dict[str, TokenCount] = {}
         """By model."""
-        self._told = False
+        self._has_warned = False
         """Whether the person knows that the dollars are not all."""
 
     @property
@@ -49,20 +49,20 @@ class Tally:
         return Used(self.usage, self.priced)
 
     def not_all(self) -> tuple[Notice, ...]:
-        """A sentence, once, if the dollars are those of some models only. Without any, the loop itself says so."""
+        """A notice, at most once, if only some of the models have a price. If none has, the loop itself reports that."""
         unpriced = [model for model, count in self._totals.items() if count.total and not self._prices.find(model)]
-        if self._told or not unpriced or self.usage.cost_usd is None:
+        if self._has_warned or not unpriced or self.usage.cost_usd is None:
             return ()
-        self._told = True
+        self._has_warned = True
         return (Notice(f"Price unknown: tokens of {unpriced[0] or 'another model'} are not among the dollars."),)
 
-    def take(self, name: str, model: str, told: TokenCount) -> bool:
-        """Take what was reported of a message. True: its tokens have grown."""
+    def take(self, name: str, model: str, reported: TokenCount) -> bool:
+        """Add the reported tokens of a message. Returns whether they have grown since its last report."""
         name = name[:LONGEST_NAME]
-        if name in self._messages and told in (NOTHING, self._messages[name][1]):
+        if name in self._messages and reported in (NOTHING, self._messages[name][1]):
             return False
         known_model, known = self._messages.pop(name, (_OTHERS, NOTHING))
-        model, count = known_model or self._told_apart(model), known.or_more(told)
+        model, count = known_model or self._counted_as(model), known.or_more(reported)
         if len(self._messages) >= MOST_MESSAGES:
             del self._messages[next(iter(self._messages))]
         self._messages[name] = (model, count)
@@ -72,11 +72,12 @@ class Tally:
 
     def add(self, model: str, count: TokenCount) -> None:
         """Take a message that is reported once."""
-        model = self._told_apart(model)
+        model = self._counted_as(model)
         self._totals[model] = self._totals.get(model, NOTHING).plus(count)
 
-    def _told_apart(self, model: str) -> str:
-        """The model, unless there are too many: an agent may make names up. One with a price of its own is always told apart."""
+    def _counted_as(self, model: str) -> str:
+        """The name under which the tokens of a model are counted. Beyond MOST_MODELS names, models without a price share one, because an
+        agent may invent names."""
         is_few = len(self._totals) < MOST_MODELS or model in self._totals
         return model[:LONGEST_NAME] if is_few or model in self._prices.models else _OTHERS
 
@@ -92,7 +93,7 @@ def usage_of(counts: Mapping[str, TokenCount], prices: Prices) -> Usage:
 
 
 def count_of(read: int | None, wrote: int | None, cached: int | None, stored: int | None = 0) -> TokenCount:
-    """The tokens of a program that counts those from a cache, and those that a cache took up, to what the model read."""
+    """The tokens of a program whose number of input tokens includes those read from a cache and those written to it."""
     inputs = read or 0
     from_cache = min(cached or 0, inputs)
     to_cache = min(stored or 0, inputs - from_cache)

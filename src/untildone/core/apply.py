@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import zip_longest
 
 from untildone.core import budget as budgets
 from untildone.core import children
-from untildone.core.answers import gate_output, rounds, subtasks
+from untildone.core.answers import rounds, subtasks
+from untildone.core.applying.controls import again, controlled
+from untildone.core.applying.sessions import opened_or_distrusted
+from untildone.core.applying.turns import given_up, turned
+from untildone.core.applying.verdicts import claimed, tried
 from untildone.core.events import (
     AcceptanceRan,
     AnswerRead,
@@ -57,35 +60,17 @@ from untildone.core.events import (
     WorkspaceRestored,
     WorkspaceSeen,
 )
-from untildone.core.history import position
-from untildone.core.history.position import Restoring
-from untildone.core.kinds import Host, Interruption
-from untildone.core.loop import Loop, PauseOrder, Retry, Runner, RunningGate, Stall, Turn, UsageLimit, session_key
+from untildone.core.loop import Loop, Retry, Runner, Stall
 from untildone.core.model import (
-    Answer,
-    BeforeWork,
     Budget,
-    Changes,
     KeptStart,
     Outcome,
     Role,
-    Session,
-    SessionUse,
     Status,
-    Urgency,
-    Usage,
 )
 from untildone.core.protection.sandbox import together
-from untildone.core.values.digest import sha256
 from untildone.core.values.hints import assert_never
 from untildone.core.values.value import replace
-
-KEPT_ANSWER = 20_000
-"""How many characters from the end of an answer `Loop.last_answer` keeps."""
-TAKEN_BACK = "Taken back to"
-REWIND_UNDONE = "The rewind was taken back."
-"""How the reasons begin with which a loop rests after a rewind."""
-
 
 _AFTER_THE_END = (StateRepaired, RunnerLeased, RetryRequested, Rewound, LoopRenamed, ChildSpent)
 """Events that change a loop which has ended."""
@@ -136,9 +121,9 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
         return loop
     match event:
         case StartRequested() | PauseRequested() | ResumeRequested() | StopRequested():
-            return _controlled(loop, event)
+            return controlled(loop, event)
         case RetryRequested() | Rewound() | WorkspaceRestored():
-            return _again(loop, event)
+            return again(loop, event)
         case MessageSent() | BudgetChanged() | BudgetWarned() | SubtasksChanged() | LoopRenamed() | ChangesApproved():
             return _instructed(loop, event)
         case (
@@ -166,9 +151,9 @@ def _changed(loop: Loop, event: Event, at: float) -> Loop:
             | MachineLacked()
             | Escalated()
         ):
-            return _turned(loop, event, at)
+            return turned(loop, event, at)
         case AnswerRead() | GateStarted() | GatesRan():
-            return _claimed(loop, event, at)
+            return claimed(loop, event, at)
         case Rested():
             return _rested(loop, event)
         case RunnerLeased(token=token, pid=pid, machine=machine, host=host):
@@ -190,7 +175,7 @@ def _rested(loop: Loop, event: Rested) -> Loop:
     elif outcome.status is Status.COMPLETED and not _may_complete(loop, outcome):
         return loop
     retry = _failed_turn(loop) if outcome is Outcome.FAILED else loop.retry
-    loop = replace(_given_up(loop), status=outcome.status, outcome=outcome, reason=reason, retry=retry)
+    loop = replace(given_up(loop), status=outcome.status, outcome=outcome, reason=reason, retry=retry)
     if outcome is Outcome.BLOCKED and loop.questions[-1:] != (reason,):
         loop = replace(loop, questions=(*loop.questions, reason))
     in_turn = loop.live_in_turn and loop.live_state is not None
@@ -210,74 +195,6 @@ def _may_complete(loop: Loop, outcome: Outcome) -> bool:
     from untildone.core.receipts.completion import may_complete
 
     return may_complete(loop, outcome)
-
-
-def _controlled(loop: Loop, event: StartRequested | PauseRequested | ResumeRequested | StopRequested) -> Loop:
-    match event:
-        case StartRequested(host=host):
-            return replace(loop, status=Status.RUNNING, host=host) if loop.status is Status.CREATED else loop
-        case PauseRequested(urgency=urgency, outcome=outcome):
-            order = _order(loop.pause, urgency, outcome if outcome.status is Status.PAUSED else Outcome.PAUSED)
-            return replace(loop, pause=order) if loop.status is Status.RUNNING else loop
-        case StopRequested(urgency=urgency, outcome=outcome):
-            outcome = outcome if outcome.status is Status.FAILED else Outcome.STOPPED
-            return replace(loop, stop=_order(loop.stop, urgency, outcome))
-        case ResumeRequested(skip_wait=skip_wait, host=host):
-            resumed = _going(loop, host)
-            return _without_waits(resumed) if skip_wait else resumed
-
-
-def _going(loop: Loop, host: Host) -> Loop:
-    """The loop at work again after a rest or an end."""
-    loop = replace(loop, status=Status.RUNNING, outcome=None, reason="", pause=None, stall=Stall(), asks_person=False)
-    return replace(
-        loop, consultations=0, host=host or loop.host, refuted=False, fruitless=0, lacking=(), lacking_since=0.0
-    )
-
-
-def _again(loop: Loop, event: RetryRequested | Rewound | WorkspaceRestored) -> Loop:
-    match event:
-        case RetryRequested(host=host):
-            return replace(_going(loop, host), runner=None) if loop.status is Status.FAILED else loop
-        case WorkspaceRestored(changes=changes, tree=tree):
-            known = changes.fingerprint if loop.held is not None and loop.held.tree == tree else ""
-            return replace(loop, changes=changes, restoring=None, weighed=known)
-        case Rewound():
-            return _rewound(loop, event)
-
-
-def _rewound(loop: Loop, event: Rewound) -> Loop:
-    then, tree = event.position, event.position.changes.tree
-    loop = replace(_given_up(loop), **{name: getattr(then, name) for name in position.names()})
-    loop = replace(loop, status=Status.PAUSED, outcome=Outcome.PAUSED, reason=_where(event), account=event.account)
-    loop = replace(
-        loop, cut_off=None, claimed=False, blocked="", refuted=False, stall=Stall(), retry=None, consultations=0
-    )
-    loop = replace(loop, live_state=None, live_before="", live_in_turn=False, asks_person=False, stop=None, pause=None)
-    restoring = Restoring(tree, event.kept) if tree and event.kept else None
-    loop = replace(loop, held=None, weighed="")
-    return replace(loop, gate=None, runner=None, restoring=restoring)
-
-
-def _where(event: Rewound) -> str:
-    if event.undone:
-        return REWIND_UNDONE
-    return f"{TAKEN_BACK} where it was after round {event.to}." if event.to else f"{TAKEN_BACK} its start."
-
-
-def _order(before: PauseOrder | None, urgency: Urgency, outcome: Outcome) -> PauseOrder:
-    """The order to pause or stop after a second request. NOW stays NOW, and ABANDONED stays ABANDONED."""
-    if before is None:
-        return PauseOrder(urgency, outcome)
-    given_up = before.outcome is Outcome.ABANDONED
-    return PauseOrder(
-        before.urgency if before.urgency is Urgency.NOW else urgency, before.outcome if given_up else outcome
-    )
-
-
-def _without_waits(loop: Loop) -> Loop:
-    retry = loop.retry and replace(loop.retry, not_before=0.0)
-    return replace(loop, limits={}, retry=retry, tries_limits=True)
 
 
 def _instructed(
@@ -313,14 +230,14 @@ def _approved(loop: Loop, event: ChangesApproved) -> Loop:
 def _beside(loop: Loop, event: BaselineRan | FailuresExplained | AcceptanceRan | ChildReserved | ChildSpent) -> Loop:
     """What happens beside the rounds: checks before any work, and loops below this one."""
     if isinstance(event, BaselineRan | AcceptanceRan):
-        return _tried(loop, event)
+        return tried(loop, event)
     if isinstance(event, FailuresExplained):
         return _explained(loop, ignored=event.ignored)
     return _with_child(loop, event)
 
 
 def _explained(loop: Loop, *, ignored: bool) -> Loop:
-    """From now on as if the person had said so when they created the loop."""
+    """The loop with the option set as if the person had set it at its creation."""
     from untildone.core.receipts.proving import IGNORE_FAILING
 
     settings = replace(loop.settings, options={**loop.settings.options, IGNORE_FAILING: ignored})
@@ -353,7 +270,7 @@ def _observed(
             at_work = loop.turn is not None and (loop.turn.role, loop.turn.iteration) == (role, iteration)
             return replace(loop, turn=replace(loop.turn, so_far=so_far)) if loop.turn and at_work else loop
         case SessionOpened() | SessionDistrusted():
-            return replace(loop, sessions=_sessions(loop, event))
+            return replace(loop, sessions=opened_or_distrusted(loop, event))
         case SupervisorSeen(files=files):
             return _with_start(loop, replace(_start_of(loop), supervisor_files=files), loop.start_kept_by)
         case StartKept(machine=machine, record=record, programs=programs, problem=problem):
@@ -397,21 +314,11 @@ def _with_start(loop: Loop, kept: KeptStart, machine: str) -> Loop:
     )
 
 
-def _tried(loop: Loop, event: BaselineRan | AcceptanceRan) -> Loop:
-    """The loop after its checks, or its acceptance tests, ran before any work. Acceptance tests that no check runs do not count: the author
-    is asked again."""
-    loop, written = _after_gates(loop, event.seconds), loop.acceptance
-    if isinstance(event, BaselineRan):
-        return replace(loop, baseline=event.results)
-    are_run = any(each.said is not BeforeWork.NOT_RUN for each in event.results)
-    return replace(loop, acceptance=written and replace(written, tried=event.results) if are_run else None)
-
-
 def _edited(loop: Loop, event: LiveStateSeen) -> Loop:
     """A second edit before the mode read the first counts as one edit: `live_before` stays the text before the first."""
     before = event.before if loop.live_state is None else loop.live_before
     in_turn = loop.live_in_turn or loop.turn is not None or not event.at_rest
-    return replace(loop, live_state=event.text, live_before=before, live_in_turn=in_turn)
+    return replace(loop, live_state=event.text, live_before=before, live_in_turn=in_turn, live_resumed=False)
 
 
 def _with_message(loop: Loop, text: str) -> Loop:
@@ -430,262 +337,3 @@ def _with_budget(loop: Loop, budget: Budget) -> Loop:
     warn_from = loop.settings.warn_from
     due = {gauge.limit for gauge in budgets.gauges(budget, loop.spend) if gauge.is_nearly_used(warn_from)}
     return replace(loop, budget=budget, warned=tuple(limit for limit in loop.warned if limit in due))
-
-
-def _turned(
-    loop: Loop,
-    event: TurnStarted | TurnEnded | TurnInterrupted | TurnRetried | LimitReached | MachineLacked | Escalated,
-    at: float,
-) -> Loop:
-    match event:
-        case TurnStarted():
-            return _started(loop, event, at)
-        case TurnEnded():
-            return _ended(loop, event)
-        case TurnInterrupted(seconds=seconds, reason=reason, usage=usage):
-            at_limit = reason in (Interruption.BUDGET, Interruption.TIMEOUT) and event.role is Role.WORKER
-            loop = replace(loop, sessions=_sessions_after_cut(loop, event))
-            loop = replace(_given_up(loop), priced=event.priced or loop.priced)
-            loop = replace(loop, cut_off=reason if at_limit else loop.cut_off)
-            loop = replace(loop, spend=loop.spend.plus(seconds, usage), unpriced=loop.unpriced + usage.unpriced)
-            return replace(loop, asks_person=reason is Interruption.PERSON)
-        case TurnRetried():
-            return _retried(loop, event)
-        case LimitReached():
-            return _limited(loop, event)
-        case MachineLacked(machine=machine):
-            tried = loop.lacking if machine in loop.lacking else (*loop.lacking, machine)
-            return replace(loop, lacking=tried, lacking_since=loop.lacking_since or at)
-        case Escalated(step=step):
-            return replace(loop, escalated=min(step, len(loop.settings.escalate)), fruitless=0, stall=Stall())
-
-
-def _started(loop: Loop, event: TurnStarted, at: float) -> Loop:
-    carried, waiting = loop.inbox[: event.messages], loop.inbox[event.messages :]
-    turn = Turn(
-        event.role,
-        event.iteration,
-        event.attempt,
-        event.profile,
-        event.session,
-        at,
-        messages=carried,
-        label=event.label,
-        word=event.word,
-        notes=event.notes,
-    )
-    worker = event.role is Role.WORKER
-    spend = replace(loop.spend, iterations=event.iteration) if worker else loop.spend
-    sessions = loop.sessions
-    if event.session is SessionUse.NEW:
-        sessions = {key: held for key, held in sessions.items() if key != session_key(event.role, event.profile)}
-    claimed = loop.claimed and event.role in (Role.SUPERVISOR, Role.AUTHOR)
-    loop = replace(loop, consultations=0 if worker else loop.consultations, claimed=claimed, gate=None)
-    loop = replace(loop, lacking=(), lacking_since=0.0)
-    loop = replace(loop, tries_limits=False, blocked="" if worker else loop.blocked)
-    loop = replace(loop, hosts_refused=() if worker else loop.hosts_refused)
-    return replace(loop, turn=turn, spend=spend, inbox=waiting, retry=None, answer=None, sessions=sessions)
-
-
-def _ended(loop: Loop, event: TurnEnded) -> Loop:
-    answer, turn = event.answer, loop.turn
-    usage = usage_of(loop, answer)
-    spend = replace(loop.spend.plus(event.seconds, usage), iterations=_counted(loop, event))
-    loop = replace(loop, spend=spend, answer=answer, agent_version=answer.agent_version or loop.agent_version)
-    loop = replace(loop, priced=answer.priced or loop.priced, unpriced=loop.unpriced + usage.unpriced)
-    session_id = answer.session_id or _session_at_work(loop)
-    if turn is not None and session_id is not None:
-        sessions = _with_session(loop, event.role, turn.profile, session_id, answer.session_total)
-        loop = replace(loop, sessions=sessions if answer.failure else _vouched(sessions, turn, event.transcript))
-    if event.role is not Role.WORKER and answer.failure is None:
-        loop = replace(loop, consultations=loop.consultations + 1)
-    if event.role is Role.WORKER and answer.failure is None:
-        loop = replace(_noted_for_stall(loop, event), last_answer=answer.text[-KEPT_ANSWER:], account="", cut_off=None)
-    if turn is not None and answer.failure is None:
-        loop = replace(loop, limits={name: limit for name, limit in loop.limits.items() if name != turn.profile})
-    if event.tests is not None and answer.failure is None:
-        loop = replace(loop, acceptance=event.tests, turn=None, answer=None)
-    return loop if event.changes is None else _with_changes(loop, event.role, event.changes)
-
-
-def _with_changes(loop: Loop, role: Role, changes: Changes) -> Loop:
-    """A supervisor that changes the workspace voids the earlier gate results. Its own result comes later and stays valid."""
-    if role is Role.SUPERVISOR and changes.fingerprint != loop.last_seen:
-        loop = replace(loop, gates=(), checked="")
-    return replace(loop, changes=changes)
-
-
-def _session_at_work(loop: Loop) -> str | None:
-    """The id of the session that the turn resumed or opened, for an answer without a session id."""
-    turn = loop.turn
-    known = None if turn is None or turn.session is SessionUse.FORK else loop.session_of(turn.role, turn.profile)
-    return known.session_id if known else None
-
-
-def _counted(loop: Loop, event: TurnEnded) -> int:
-    """The number of iterations so far. An iteration that ended counts, even if its `iteration_start` was lost."""
-    return max(loop.spend.iterations, event.iteration) if event.role is Role.WORKER else loop.spend.iterations
-
-
-def usage_of(loop: Loop, answer: Answer) -> Usage:
-    """What the present turn used, by its answer. Of amounts of which an agent reports only the total of the session, it used the growth."""
-    total = answer.session_total
-    if total is None or loop.turn is None:
-        return answer.usage
-    own, before = answer.usage, _total_before(loop, loop.turn)
-    was_reset = (total.tokens or 0) < (before.tokens or 0)
-    # A program that was killed may have forgotten its last message. Then the growth is not known, but the messages are.
-    return own if was_reset and own.tokens is not None else own.or_more(total.since(before))
-
-
-def with_total(loop: Loop, answer: Answer, growth: Usage) -> Answer:
-    """The answer of a run that did not come to report the total of its session: with that, if it is known how much the total grew."""
-    if answer.session_total is not None or loop.turn is None or growth == Usage():
-        return answer
-    return replace(answer, session_total=_total_before(loop, loop.turn).plus(growth))
-
-
-def _total_before(loop: Loop, turn: Turn) -> Usage:
-    role = Role.WORKER if turn.session is SessionUse.FORK else turn.role
-    session = None if turn.session is SessionUse.NEW else loop.session_of(role, turn.profile)
-    return session.total if session else Usage()
-
-
-def _with_session(
-    loop: Loop, role: Role, profile: str, session_id: str, total: Usage | None = None
-) -> Mapping[str, Session]:
-    key = session_key(role, profile)
-    known, turn = loop.sessions.get(key), loop.turn
-    resumed = turn is not None and turn.role is role and turn.session is SessionUse.RESUME
-    kept = known.total if known is not None and (resumed or known.session_id == session_id) else Usage()
-    machine = loop.runner.machine if loop.runner else ""
-    transcript = known.transcript if known is not None and known.session_id == session_id else ""
-    return {**loop.sessions, key: Session(session_id, total or kept, machine, transcript)}
-
-
-def _sessions_after_cut(loop: Loop, event: TurnInterrupted) -> Mapping[str, Session]:
-    turn = loop.turn
-    known = loop.session_of(event.role, turn.profile) if turn is not None else None
-    if turn is None or known is None or event.session_total is None:
-        return loop.sessions
-    return _with_session(loop, event.role, turn.profile, known.session_id, event.session_total)
-
-
-def _vouched(sessions: Mapping[str, Session], turn: Turn, transcript: str) -> Mapping[str, Session]:
-    """The sessions with the digest of the transcript after a turn. A fork left the worker's session as it was."""
-    key = session_key(turn.role, turn.profile)
-    return {**sessions, key: replace(sessions[key], transcript=transcript)}
-
-
-def _sessions(loop: Loop, event: SessionOpened | SessionDistrusted) -> Mapping[str, Session]:
-    if isinstance(event, SessionOpened):
-        return _with_session(loop, event.role, event.profile, event.session_id)
-    key = session_key(Role.WORKER, event.profile)
-    known = loop.sessions.get(key)
-    return loop.sessions if known is None else {**loop.sessions, key: replace(known, transcript="")}
-
-
-def _noted_for_stall(loop: Loop, event: TurnEnded) -> Loop:
-    answer = sha256(event.answer.text.strip().encode("utf-8", "replace")).hexdigest()[:16]
-    unchanged = event.changes is None or event.changes.fingerprint == loop.changes.fingerprint
-    again = unchanged and answer == loop.stall.answer
-    checks = loop.stall.checks if unchanged else 0
-    return replace(
-        loop,
-        fruitless=loop.fruitless + 1 if unchanged else loop.fruitless,
-        stall=replace(
-            loop.stall,
-            answer=answer,
-            answers=loop.stall.answers + 1 if again else int(unchanged),
-            checks=checks,
-            unchanged=unchanged,
-        ),
-    )
-
-
-def _given_up(loop: Loop) -> Loop:
-    """The loop without its turn. The messages that the prompt carried return to the inbox."""
-    carried = loop.turn.messages if loop.turn else ()
-    return replace(loop, turn=None, answer=None, inbox=(*carried, *loop.inbox))
-
-
-def _retried(loop: Loop, event: TurnRetried) -> Loop:
-    retry = Retry(event.role, event.iteration, event.attempt, event.not_before, event.failure)
-    sessions = loop.sessions
-    if event.fresh_session and loop.turn is not None:
-        gone = session_key(event.role, loop.turn.profile)
-        sessions = {key: session for key, session in sessions.items() if key != gone}
-    return replace(_given_up(loop), retry=retry, sessions=sessions)
-
-
-def _limited(loop: Loop, event: LimitReached) -> Loop:
-    turn = loop.turn
-    limits = {**loop.limits, event.profile: UsageLimit(event.until, event.message, event.strikes)}
-    if turn is None or turn.profile != event.profile:
-        return replace(loop, limits=limits)
-    iterations = turn.iteration - 1 if turn.role is Role.WORKER else loop.spend.iterations
-    return replace(_given_up(loop), limits=limits, spend=replace(loop.spend, iterations=iterations))
-
-
-def _read(loop: Loop, event: AnswerRead) -> Loop:
-    return replace(
-        loop,
-        turn=None,
-        answer=None,
-        live_state=None,
-        live_before="",
-        live_in_turn=False,
-        claimed=event.claimed,
-        blocked=event.blocked,
-        gates=() if event.claimed and not loop.claimed else loop.gates,
-        needed=event.needed if event.claimed and not loop.claimed else loop.needed,
-        checked="" if event.claimed and not loop.claimed else loop.checked,
-        stall=replace(loop.stall, answer="", answers=0) if event.progressed else loop.stall,
-        fruitless=0 if event.progressed else loop.fruitless,
-        skill_state=loop.skill_state if event.skill_state is None else event.skill_state,
-        tasks=subtasks.changed(loop.tasks, event.tasks),
-    )
-
-
-def _after_gates(loop: Loop, seconds: float) -> Loop:
-    """The loop with the time that gates took."""
-    return replace(loop, spend=loop.spend.plus(seconds, Usage()), gate_seconds=loop.gate_seconds + seconds)
-
-
-def _claimed(loop: Loop, event: AnswerRead | GateStarted | GatesRan, at: float) -> Loop:
-    """What an answer claims, and what the gates make of it."""
-    match event:
-        case AnswerRead():
-            return _read(loop, event)
-        case GateStarted(command=command):
-            return replace(loop, gate=RunningGate(command, at))
-        case GatesRan():
-            return _judged(loop, event)
-
-
-def _judged(loop: Loop, event: GatesRan) -> Loop:
-    if event.weighs:
-        from untildone.core.history import ratchet  # the stop hook imports this module for every stop
-
-        return ratchet.weighed(_after_gates(loop, event.seconds), event)
-    loop = replace(loop, blocked="", refuted=True) if loop.blocked else loop
-    results = (*loop.gates, *event.results)
-    failed = tuple(result for result in results if not result.passed)
-    loop = replace(_after_gates(loop, event.seconds), turn=None, answer=None, gates=results, gate=None)
-    loop = replace(loop, claimed=loop.claimed and not failed, checked=event.seen or loop.checked)
-    loop = replace(loop, signs=event.signs or loop.signs)
-    if not failed:
-        return loop
-    check = gate_output.signature(failed)
-    again = loop.stall.unchanged and check == loop.stall.check
-    checks = loop.stall.checks + 1 if again else int(loop.stall.unchanged)
-    return replace(
-        loop, stall=replace(loop.stall, check=check, checks=checks), fruitless=_fruitless_after_gates(loop, check)
-    )
-
-
-def _fruitless_after_gates(loop: Loop, check: str) -> int:
-    """Rounds without progress after gates failed. A round that changed nothing is counted already."""
-    if check != loop.stall.check:
-        return 0
-    return loop.fruitless if loop.stall.unchanged else loop.fruitless + 1

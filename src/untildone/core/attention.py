@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from untildone.core import budget as budgets
-from untildone.core.apply import REWIND_UNDONE, TAKEN_BACK
+from untildone.core.applying.controls import REWIND_UNDONE, TAKEN_BACK
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop, UsageLimit
 from untildone.core.model import FailureKind, Outcome, Role, Status

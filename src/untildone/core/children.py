@@ -95,7 +95,7 @@ def may_start(loop: Loop) -> int:
     return max(0, loop.settings.children - sum(1 + child.children for child in loop.children))
 
 
-def share(loop: Loop, loop_id: str, wanted: Budget, children: int = 0) -> Child:
+def share(loop: Loop, loop_id: str, requested: Budget, children: int = 0) -> Child:
     """The child that a loop may start with this budget. UsageError if it may not, or not with so much.
 
     Where the loop has a limit and `wanted` has none, the child gets half of what is left."""
@@ -110,18 +110,18 @@ def share(loop: Loop, loop_id: str, wanted: Budget, children: int = 0) -> Child:
             f"give it {most - 1} at most",
         )
     own = own_budget(loop.budget, loop.children)
-    limits = {limit.row.field: _part(limit, limit.of(own), limit.of(wanted), loop.spend) for limit in COUNTED}
-    return Child(loop_id, replace(wanted, iteration_timeout=own.iteration_timeout, **limits), children)
+    limits = {limit.row.field: _part(limit, limit.of(own), limit.of(requested), loop.spend) for limit in COUNTED}
+    return Child(loop_id, replace(requested, iteration_timeout=own.iteration_timeout, **limits), children)
 
 
-def _part(limit: Limit, allowed: float | None, wanted: float | None, spend: Spend) -> Any:
+def _part(limit: Limit, allowed: float | None, requested: float | None, spend: Spend) -> Any:
     row = limit.row
-    if wanted is not None and not 0 < wanted <= row.most:
-        raise UsageError(f"{str(wanted)[:20]} is no amount of {row.unit} for a loop.", "give a number above zero")
+    if requested is not None and not 0 < requested <= row.most:
+        raise UsageError(f"{str(requested)[:20]} is no amount of {row.unit} for a loop.", "give a number above zero")
     if allowed is None or row.used is None:
-        return wanted
+        return requested
     left = max(0.0, allowed - row.used(spend))
-    chosen = wanted if wanted is not None else max(1.0, left // 2) if row.whole else left / 2
+    chosen = requested if requested is not None else max(1.0, left // 2) if row.whole else left / 2
     if chosen > left or chosen <= 0:
         raise UsageError(
             f"Too little is left for another loop: {row.show(left)}. It would get {row.show(chosen)}.",

@@ -104,8 +104,8 @@ def decide(loop: Loop, now: float, mode: Mode, gates_of: GatesOf) -> Action:
 def _lacks_tests(loop: Loop) -> bool:
     """Whether the author of acceptance tests is asked next: before the first turn of the worker. In a person's own session that turn is
     under way when the loop begins, so the author, who sees only the start, is asked at the first claim."""
-    wanted = loop.settings.acceptance is not None and loop.settings.checks and loop.acceptance is None
-    return bool(wanted) and (loop.claimed or loop.host is not Host.HOOK)
+    is_missing = loop.settings.acceptance is not None and loop.settings.checks and loop.acceptance is None
+    return bool(is_missing) and (loop.claimed or loop.host is not Host.HOOK)
 
 
 def _ask_author(loop: Loop, now: float) -> Action:

@@ -1,4 +1,4 @@
-"""What a running loop does now: which agent is asked, which check runs, or what it waits for."""
+"""The present activity of a running loop: the agent that is asked, the check that runs, or the wait."""
 
 from __future__ import annotations
 

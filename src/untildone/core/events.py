@@ -278,7 +278,7 @@ class TurnEnded:
     answer: Answer
     seconds: float
     changes: Changes | None = None
-    """The workspace after the turn; None: as it was."""
+    """The workspace after the turn; None: the workspace did not change."""
     transcript: str = ""
     """The digest of the transcript of the worker's session: see `Session.transcript`."""
     note: str = ""
@@ -429,7 +429,7 @@ class ChangesApproved:
 
     paths: tuple[str, ...]
     contents: tuple[str, ...] = ()
-    """What is approved of each: a digest of what was there when the person said so. Empty: whatever is there."""
+    """For each path, the digest of the content that the person approved; empty: any content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,7 +464,7 @@ class SettingsChanged:
     """Files that steer loops (settings, SUPERVISOR.md, action texts) are not as they were when the loop was taken up."""
 
     paths: tuple[str, ...]
-    """Those that no earlier entry names."""
+    """The changed paths that no earlier entry names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Host(StrEnum):
 
 
 class Source(StrEnum):
-    """Where a person wrote a message. A journal entry with any other source is damaged: nobody but a person speaks to a loop."""
+    """Where a person wrote a message. A journal entry with any other source is damaged: only people send messages to a loop."""
 
     PERSON = "person"
     """A command, outside of every loop."""

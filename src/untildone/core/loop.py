@@ -171,21 +171,21 @@ class Loop:
     supervisor_files: tuple[KnownFile, ...] = ()
     """The programs and settings of supervisors as they were when the loop began."""
     baseline: tuple[Measured, ...] = ()
-    """What each check said before the first round; empty: nobody asked for it, or it has not run."""
+    """The result of each check before the first round; empty: not requested, or not run yet."""
     failures_explained: bool = False
     """Whether a person was asked what the failures before the first round are, and answered."""
     acceptance: AcceptanceTests | None = None
-    """The acceptance tests of the author; None: nobody asked for them, or they are not written yet."""
+    """The acceptance tests of the author; None: not requested, or not written yet."""
     containments: tuple[Containment, ...] = ()
     """What held while agents of the loop ran; the last one holds now."""
     hosts: tuple[HostAsked, ...] = ()
     """The hosts that agents in boxes asked for."""
     hosts_refused: tuple[HostAsked, ...] = ()
-    """Those that were refused in the worker's last turn, until its next one starts."""
+    """The hosts that were refused in the worker's last turn; cleared when its next turn starts."""
     approved: tuple[str, ...] = ()
     """Judge files and programs whose change a person accepted."""
     approved_contents: tuple[str, ...] = ()
-    """What was approved of each: a digest, or empty for whatever is there."""
+    """For each path, the digest of the approved content; empty: any content."""
     gate: RunningGate | None = None
     start: Changes = Changes()
     """The workspace before the first turn."""
@@ -238,6 +238,8 @@ class Loop:
     """Its content before the edit."""
     live_in_turn: bool = False
     """Whether an agent, or something that it left running, may have made the edit."""
+    live_resumed: bool = False
+    """Whether a person resumed the loop after the edit."""
     settings_changed: tuple[str, ...] = ()
     """Files that steer loops and changed while this one ran: they do not count before a person accepts them."""
     consultations: int = 0
@@ -248,12 +250,12 @@ class Loop:
     priced: str = ""
     """The date of the table of prices that some of the dollars come from; empty: agents reported all of them."""
     unpriced: int = 0
-    """Tokens that are not among the dollars, because nobody knows their price."""
+    """Tokens without a known price: the dollars do not include them."""
     runner: Runner | None = None
     lacking: tuple[str, ...] = ()
     """The machines of the cluster that do not have the agent's program, as far as they tried since the last turn or resume."""
     lacking_since: float = 0.0
-    """When the first of them tried (epoch seconds)."""
+    """When the first of these machines tried (epoch seconds)."""
     host: Host = Host.NONE
     """The host that drives the loop, drove it last, or shall drive it."""
     not_ours: str = ""

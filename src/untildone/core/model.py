@@ -152,7 +152,7 @@ class Usage:
 
     @property
     def unpriced(self) -> int:
-        """The tokens, if nobody knows what they cost."""
+        """The tokens, if their price is unknown; else 0."""
         return self.tokens or 0 if self.cost_usd is None else 0
 
     def plus(self, other: Usage) -> Usage:
@@ -160,7 +160,7 @@ class Usage:
         return Usage(*(_sum(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
 
     def or_more(self, other: Usage) -> Usage:
-        """Of each amount the greater one. An amount that only one of them reports counts as is."""
+        """The greater of the two values of each amount. An amount that only one of them reports counts as is."""
         return Usage(*(_greater(getattr(self, name), getattr(other, name)) for name in Usage.__match_args__))
 
     def since(self, before: Usage) -> Usage:
@@ -183,7 +183,7 @@ def _growth(total: float | None, before: float | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """What a turn has used that has not ended."""
+    """What the running turn has used so far."""
 
     usage: Usage = Usage()
     seconds: float = 0.0
@@ -305,7 +305,7 @@ class LoopSettings:
     warn_from: int | None = None
     """The iteration from which the person is warned, if not at three quarters of the budget."""
     supervisor_prompt: str = ""
-    """What the supervisor shall pay attention to; empty: the default."""
+    """The person's instructions for the supervisor; empty: the default."""
     hook_session: str = ""
     """The id of the person's own agent session in which the loop was created; empty: it was created elsewhere."""
     options: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
@@ -373,9 +373,9 @@ class KnownFile:
     path: str
     """Absolute; or the name of a program that was not found."""
     digest: str
-    """Of its content; empty: there was no such file."""
+    """The digest of its content; empty: there was no such file."""
     what: str = ""
-    """What it is to the agent, in a few words: `program`, `settings`."""
+    """What the agent uses it for, in a few words: `program`, `settings`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,7 +421,7 @@ class Answer:
     priced: str = ""
     """The date of the table of prices that the dollars come from; empty: the agent reported them, or none."""
     claims: bool = False
-    """Whether the agent's own goal loop ended: a claim, whatever the text says. Gates decide what it is worth."""
+    """Whether the agent's own goal loop ended. That is a claim, even if the text makes no promise; the gates judge it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +431,8 @@ class Refused:
     loop_id: str
     paths: tuple[str, ...]
     unknown: bool = False
-    """Whether the loop has no valid seal, so that nobody knows what was refused: these judge files differ from the last commit."""
+    """Whether the loop has no valid seal, so that its refusals are unknown. `paths` are then the judge files that differ from the last
+    commit."""
 
     @property
     def sentence(self) -> str:
@@ -461,7 +462,7 @@ MOST_FAILING_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a check said before any work."""
+    """The result of a check before any work."""
 
     command: str
     reason: str = ""

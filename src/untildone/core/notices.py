@@ -72,7 +72,7 @@ class Noticed:
     limited: tuple[str, ...] = ()
     """Agent profiles that reached a limit and have not answered since."""
     tampering: tuple[str, ...] = ()
-    """The signs of tampering that a notice has named."""
+    """The signs of tampering that an earlier notice has listed."""
     driven: bool = False
     """Whether a runner drives the loop. A rest that a command wrote by itself is no news: a person gave it."""
 

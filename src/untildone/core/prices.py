@@ -30,7 +30,7 @@ class TokenCount:
         return self._with(other, sub)
 
     def or_more(self, other: TokenCount) -> TokenCount:
-        """Of each kind the greater number."""
+        """The greater of the two numbers of each kind of token."""
         return self._with(other, max)
 
     def _with(self, other: TokenCount, combined: Callable[[int, int], int]) -> TokenCount:

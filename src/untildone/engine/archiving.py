@@ -14,8 +14,8 @@ from untildone.engine.agent import programs
 from untildone.engine.place import forget
 from untildone.engine.verdicts import loop_rooms, receipts
 from untildone.store import Store
-from untildone.workspace import exclude
 from untildone.workspace.diff import changed_files
+from untildone.workspace.person_git import exclude
 from untildone.workspace.shadow import Shadow, tidying
 
 

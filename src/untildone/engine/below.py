@@ -80,8 +80,8 @@ def news(store: Store, loop: Loop) -> tuple[ChildSpent, ...]:
 
 
 def report_of(store: Store, child: Child) -> ChildSpent:
-    """What a child has used. One that does not exist has ended with what is known: its parent's runner died before it was created, or a
-    person deleted it. One that cannot be read keeps its share, and holds up nobody."""
+    """The report of a child's spend. A child that does not exist has ended with the spend that is known: its parent's runner died before
+    it was created, or a person deleted it. One that cannot be read keeps its share, and the parent does not wait for it."""
     try:
         now = store.load(child.loop_id)
     except LoopNotFound:

@@ -99,7 +99,7 @@ class Engine:
 
     @contextmanager
     def _registered(self, loop: Loop) -> Iterator[None]:
-        """List the loop among those that run on this machine, so that controls reach it whatever happens to its workspace."""
+        """Register the loop as running on this machine, so that controls reach it even if its workspace disappears."""
         root = self.store.root
         running.put(
             running.this_process(
@@ -133,7 +133,9 @@ class Engine:
 
     @contextmanager
     def _hands(self, stepper: Stepper) -> Iterator[ProcessHands]:
-        """The hands for one drive. Ends processes that a dead runner left, and at the end all processes of this drive."""
+        """The hands for one drive. Ends processes that a dead runner left, and at the end all processes of this drive.
+
+        Each look at all processes of the machine takes time: the first runner of a loop does without the first one."""
         mark, _ = orphans.mark(stepper.loop.loop_id)
         if stepper.loop.settings.children or stepper.loop.children:
             # Nothing says whether an orphan belongs to the loop or to one of its children, which this process drives too.
@@ -147,7 +149,8 @@ class Engine:
             signals=self._signals,
             longest_wait=self._longest_wait,
         )
-        orphans.end_all(mark)
+        if not stepper.is_first_runner:
+            orphans.end_all(mark)
         self.around.guard.watch(mark)
         try:
             yield hands

@@ -60,14 +60,14 @@ def variables(choice: AgentChoice, environment: Mapping[str, str]) -> tuple[str,
 
 
 def _in_settings(agent: Agent, environment: Mapping[str, str], names: frozenset[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    referred: list[str] = []
     for file in agent.settings_files(environment) if names else ():
         try:
             text = disk.read_promptly(Path(file.path), LARGEST).decode(errors="replace")
         except OSError:
             continue
-        found.extend(passing.refer_to(text, names))
-    return tuple(found)
+        referred.extend(passing.refer_to(text, names))
+    return tuple(referred)
 
 
 def without_database(environment: Mapping[str, str]) -> dict[str, str]:

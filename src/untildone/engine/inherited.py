@@ -9,9 +9,9 @@ from untildone.core.judging.kinds.classify import looks_like_judge
 from untildone.core.loop import Loop
 from untildone.core.model import Changes, Outcome, Refused
 from untildone.store import Journals
+from untildone.workspace.person_git.uncommitted import uncommitted
 from untildone.workspace.shadow import NoSnapshot, Shadow
 from untildone.workspace.shadow.values import Change
-from untildone.workspace.uncommitted import uncommitted
 
 MOST_LOOPS = 20
 """How many loops before this one are looked at."""
@@ -26,17 +26,16 @@ def look(store: Journals, loop: Loop, shadow: Shadow, start: Changes) -> tuple[i
         return 0, ()
     dirty = uncommitted(loop.settings.workspace, shadow, start.tree)
     earlier = [loop_id for loop_id in reversed(store.ids()) if loop_id < loop.loop_id][:MOST_LOOPS]
-    loops = [
-        status.loop for status in store.survey(earlier) if status.loop is not None and _is_beside(status.loop, loop)
-    ]
+    folder = os.path.realpath(loop.settings.workspace)
+    loops = [each.loop for each in store.survey(earlier) if each.loop is not None and _is_in(folder, each.loop)]
     refused = (_refused(each, shadow, start, dirty) for each in loops if _is_refused(each))
-    found = [each for each in refused if each is not None]
-    return len(dirty or ()), (*found, *_unknown(loops, dirty or frozenset()))
+    with_refused_files = [each for each in refused if each is not None]
+    return len(dirty or ()), (*with_refused_files, *_unknown(loops, dirty or frozenset()))
 
 
-def _is_beside(each: Loop, new: Loop) -> bool:
-    """Whether a loop worked in the same folder."""
-    return os.path.realpath(each.settings.workspace) == os.path.realpath(new.settings.workspace)
+def _is_in(folder: str, each: Loop) -> bool:
+    """Whether a loop worked in a folder, given by its real path."""
+    return each.settings.workspace == folder or os.path.realpath(each.settings.workspace) == folder
 
 
 def _unknown(loops: list[Loop], dirty: frozenset[str]) -> Iterator[Refused]:
@@ -62,7 +61,7 @@ def _refused(each: Loop, shadow: Shadow, start: Changes, dirty: frozenset[str] |
 
 
 def _still_there(each: Loop, shadow: Shadow, start: Changes, dirty: frozenset[str] | None) -> Iterator[str]:
-    """The refused paths that are as the loop left them, that no person approved, and that nobody committed after the loop."""
+    """The refused paths whose content is still that of the loop's end, and that were neither approved nor committed since."""
     now = shadow.files(start.tree or "")
     for change in _refused_changes(each, shadow):
         if now.get(change.path) != change.after or change.path in each.approved:

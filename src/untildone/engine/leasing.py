@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager, suppress
 
 from untildone.core.errors import LoopBusy, UntilDoneError
+from untildone.core.events import RunnerLeased, StateRepaired
 from untildone.core.model import Changes, Refused, Status
 from untildone.engine.stepper import HostParts, Stepper
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from untildone.core.kinds import Host
-    from untildone.store import Store
+    from untildone.store import Journal, Store
 
 
 def _inherits_of(store: Store, stepper: Stepper, start: Changes) -> tuple[int, tuple[Refused, ...]]:
@@ -70,6 +71,7 @@ def _leased(
             orders=orders,
             inherits=lambda stepper, start: _inherits_of(store, stepper, start),
         )
+        stepper.is_first_runner = _is_first(journal)
         if stepper.loop.children:
             from untildone.engine.below import LoopsBelow
 
@@ -86,3 +88,15 @@ def _leased(
             # Closing the journal writes its last checkpoint, which must be there before the files are archived.
             journal.close()
             archive(store, stepper.loop, stepper.place)
+
+
+def _is_first(journal: Journal) -> bool:
+    """Whether the holder of the lease is the loop's first runner. Not if the journal was damaged: its entries may not be all."""
+    if journal.loop.start.fingerprint:
+        return False
+    leases = 0
+    for entry in journal.entries():
+        leases += isinstance(entry.event, RunnerLeased)
+        if leases > 1 or isinstance(entry.event, StateRepaired):
+            return False
+    return leases == 1

@@ -21,10 +21,11 @@ from untildone.engine.agent.standby import Standby, Warm
 from untildone.engine.hands.before_turns import BeforeTurns
 from untildone.engine.hands.gates import GateHands
 from untildone.engine.hands.person import PersonHands
-from untildone.engine.stepper import Next, Stepper
+from untildone.engine.stepper import Stepper
+from untildone.engine.stepper_ports import Next
 from untildone.engine.surroundings import IgnoringObserver, Observer, Person, Signals, Surroundings
 from untildone.engine.verdicts import known_files
-from untildone.system.process import Ended
+from untildone.system.program.process import Ended
 
 if TYPE_CHECKING:
     from untildone.store import Store

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
-from untildone.workspace.commits import Kept
+from untildone.workspace.person_git.commits import Kept
+from untildone.workspace.person_git.turn_commits import TurnCommits
 from untildone.workspace.shadow import NoSnapshot, Shadow
-from untildone.workspace.turn_commits import TurnCommits
 
 if TYPE_CHECKING:
     from untildone.engine.stepper import Stepper

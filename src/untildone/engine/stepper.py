@@ -5,11 +5,11 @@
 
 What happens between `pause --now` and the end of the agent:
 
-1. `operations.control.pause` appends `PauseRequested(NOW)` to the journal, from another process. If somebody holds the lock of the
-   journal, the order waits in the registry of running loops (`operations.reach.order`).
-2. The agent runs in `turns.Turn`. `system.process` calls `ProcessHands.must_stop` every 20 ms; it reads the journal
+1. `operations.control.pause` appends `PauseRequested(NOW)` to the journal, from another process. If another process holds the lock of the
+journal, the order waits in the registry of running loops (`operations.reach.order`).
+2. The agent runs in `turns.Turn`. `system.program` calls `ProcessHands.must_stop` every 20 ms; it reads the journal
    (`Stepper.catch_up`), and the loop now says `interrupts_now`.
-3. `system.process` asks a program that has a `Conversation` to end its turn, and waits up to 2 s. Then it ends the process tree
+3. `system.program` asks a program that has a `Conversation` to end its turn, and waits up to 2 s. Then it ends the process tree
    (SIGTERM, after 1.5 s SIGKILL), and `Turn._conclude` writes `TurnInterrupted`.
 4. `Stepper.run` decides again: the order to pause becomes `Rested`, and there is nothing left to do.
 5. The engine ends what the agent left running; `leasing.leased` archives the loop if it has ended (`stop --now`), and releases the
@@ -23,11 +23,11 @@ The stop hook imports this module: it loads git, receipts and usage limits only 
 from __future__ import annotations
 
 import time
-from enum import Enum
 
 from untildone import modes
 from untildone.core.actions import Action, AskAgent, AwaitPerson, Record, Rest, RestoreWorkspace, RunGates, Wait
-from untildone.core.apply import apply, usage_of
+from untildone.core.apply import apply
+from untildone.core.applying.sessions import usage_of
 from untildone.core.decide import decide
 from untildone.core.events import (
     AnswerRead,
@@ -51,8 +51,9 @@ from untildone.core.kinds import Host, Interruption
 from untildone.core.loop import Loop
 from untildone.core.model import Answer, Changes, Outcome, Refused, Role, SessionUse, Status, Urgency
 from untildone.core.values.codec import moment
-from untildone.core.values.hints import Protocol, assert_never
+from untildone.core.values.hints import assert_never
 from untildone.core.values.value import dataclass, replace
+from untildone.engine.stepper_ports import Below, Hands, Next, WorkspaceAfterTurn
 from untildone.gates import gates_of
 
 TYPE_CHECKING = False
@@ -67,67 +68,6 @@ if TYPE_CHECKING:
     from untildone.workspace.look import Workspace
 
 CHANGED_SINCE = "The workspace has changed since it was checked. hint: `untildone resume` checks it again"
-
-
-class Next(Enum):
-    """What the stepper does after an action."""
-
-    GO_ON = "go on"
-    """Decide again."""
-    LEAVE = "leave"
-    """Return to the host, with the loop as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The workspace after a turn."""
-
-    changes: Changes | None = None
-    """None: as it was, or nobody needs it."""
-    note: str = ""
-    """A sentence for the person: what is not committed, and why."""
-
-
-class Hands(Protocol):
-    """What a host can do for the stepper."""
-
-    def ask(self, action: AskAgent) -> Next:
-        """Ask an agent: `begin_turn`, then `end_turn` or `TurnInterrupted`."""
-
-    def gates(self, action: RunGates) -> Next:
-        """Run the gates in the workspace and write `GatesRan`."""
-
-    def wait(self, action: Wait) -> Next:
-        """Wait until the time has come, or until another process appends to the journal."""
-
-    def person(self, action: AwaitPerson) -> Next:
-        """Ask the person. A host without a person writes `Rested`, or leaves."""
-
-
-class Below(Protocol):
-    """The loops below a loop, as its stepper sees them."""
-
-    def rest(self, outcome: Outcome) -> None:
-        """Bring them to rest, because the loop is about to rest with this outcome; write what they used."""
-
-    def go_on(self) -> None:
-        """Go on with those that rested for the loop, because it does not rest after all."""
-
-
-class Idle:
-    """Hands that do nothing: the stepper appends the events of `Record` actions, and returns."""
-
-    def ask(self, action: AskAgent) -> Next:
-        return Next.LEAVE
-
-    def gates(self, action: RunGates) -> Next:
-        return Next.LEAVE
-
-    def wait(self, action: Wait) -> Next:
-        return Next.LEAVE
-
-    def person(self, action: AwaitPerson) -> Next:
-        return Next.LEAVE
 
 
 def own_workspace(loop: Loop) -> str:
@@ -183,6 +123,8 @@ class Stepper:
         """Events that other threads of the runner want to be written; None: there are no such threads."""
         self.below: Below | None = None
         """The loops below this one; None: there are none."""
+        self.is_first_runner = False
+        """Whether it is sure that no other runner had the loop: then no process of one can be left."""
         self._inherits = inherits
         self._decided_at = 0
         self._last_but_reports = 0
@@ -389,7 +331,7 @@ class Stepper:
         iteration: int,
         answer: Answer,
         seconds: float,
-        look: Callable[[TurnEnded], Seen],
+        look: Callable[[TurnEnded], WorkspaceAfterTurn],
         transcript: str = "",
         tests: AcceptanceTests | None = None,
     ) -> None:
@@ -397,8 +339,8 @@ class Stepper:
 
         `transcript` is the digest of the worker's transcript, if it can be vouched for; `tests` are those that an author wrote."""
         ended = TurnEnded(role, iteration, self._for_journal(answer), seconds, transcript=transcript, tests=tests)
-        seen = look(ended)
-        self.write(replace(ended, changes=seen.changes, note=seen.note), sync=False)
+        workspace = look(ended)
+        self.write(replace(ended, changes=workspace.changes, note=workspace.note), sync=False)
 
     def _for_journal(self, answer: Answer) -> Answer:
         """The answer with what its turn used, if it has only the total of its session, and with a time that JSON holds exactly."""
@@ -448,8 +390,8 @@ class Stepper:
             self.workspace.forget_start()
         start = self.workspace.look(None)
         uncommitted, refused = self._inherits(self, start)
-        seen = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
-        self.write(self._recorded(seen) if self.loop.settings.checks else seen)
+        event = WorkspaceSeen(start, uncommitted=uncommitted, refused=refused)
+        self.write(self._recorded(event) if self.loop.settings.checks else event)
 
     def _restore(self, action: RestoreWorkspace) -> None:
         """Put the workspace back to a snapshot. What changed since that was decided is kept in one too. Raises what keeps it from that."""
@@ -460,11 +402,11 @@ class Stepper:
         kept = before if before not in (action.kept, action.tree) else ""
         self.write(WorkspaceRestored(action.tree, self.workspace.look(None), kept))
 
-    def _recorded(self, seen: WorkspaceSeen) -> WorkspaceSeen:
+    def _recorded(self, event: WorkspaceSeen) -> WorkspaceSeen:
         """Keep what rooms need to know about the start of the loop."""
         from untildone.engine.verdicts import loop_rooms
 
-        return loop_rooms.recorded(seen, self.loop, self.workspace)
+        return loop_rooms.recorded(event, self.loop, self.workspace)
 
     def recheck(self) -> bool:
         """True: the workspace has changed since the gates ran, so their results are void; that is written."""
@@ -519,7 +461,7 @@ class Stepper:
             self._write_live_file(text)
 
     def _write_live_file(self, text: str) -> None:
-        from untildone.workspace import exclude
+        from untildone.workspace.person_git import exclude
 
         exclude.hold(self.place)
         self._live_file().write(text)

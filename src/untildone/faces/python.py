@@ -233,8 +233,8 @@ async def clean(older_than: str, *, dry_run: bool = False, folder: Folder = ".")
     """Delete the loops that ended longer ago than an age such as `30d`; return their ids. With `dry_run`, only name them."""
 
     def tidy() -> tuple[str, ...]:
-        found = cleaning.clean(_store_of(folder), cleaning.age(older_than), only_lists=dry_run)
-        return tuple(each.loop.loop_id for each in found if not each.problem)
+        cleaned = cleaning.clean(_store_of(folder), cleaning.age(older_than), only_lists=dry_run)
+        return tuple(each.loop.loop_id for each in cleaned if not each.problem)
 
     return await asyncio.to_thread(tidy)
 

@@ -23,13 +23,13 @@ def gates_of(settings: LoopSettings) -> tuple[Gate, ...]:
 
     Results are matched by the gate's name, so a plugin that takes the name of another gate would answer for it: refused.
     """
-    found = tuple(find(name) for name in (*own_names(), *settings.gates))
+    gates = tuple(find(name) for name in (*own_names(), *settings.gates))
     known: set[str] = set()
-    for gate in found:
+    for gate in gates:
         if gate.name in known:
             raise UsageError(f"Two gates are named '{gate.name}'.", "leave one of them out of --gate, or rename it")
         known.add(gate.name)
-    return found
+    return gates
 
 
 def options() -> tuple[Option, ...]:

@@ -106,8 +106,8 @@ def failures(ran: CommandRan) -> str:
 
 def number_run(words: str) -> int:
     """How many tests ran, from a report in words: 5 of `2 failed, 3 passed, 1 skipped`."""
-    found = re.findall(r"(\d+) (?:failed|passed)\b", words)
-    return sum(map(int, found))
+    numbers = re.findall(r"(\d+) (?:failed|passed)\b", words)
+    return sum(map(int, numbers))
 
 
 def without_work(work: Work) -> tuple[Edit, ...]:

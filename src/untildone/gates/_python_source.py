@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator, Sequence
 
 Span = tuple[int, int, bytes]
 """Where bytes begin and end, and what comes in their place."""
@@ -15,6 +16,16 @@ def parsed(text: str) -> ast.Module | None:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+def inside(body: Sequence[ast.AST], without: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
+    """What a body holds, in the order of the source. Python 3.11 does not know the places of what is inside of an f-string."""
+    left: list[ast.AST] = list(body)
+    while left:
+        node = left.pop(0)
+        yield node
+        if not isinstance(node, (ast.JoinedStr, *without)):
+            left[:0] = ast.iter_child_nodes(node)
 
 
 class Source:

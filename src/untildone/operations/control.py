@@ -29,13 +29,14 @@ from untildone.core.loop import Loop
 from untildone.core.model import Outcome, Role, Status, SubtaskChange, Urgency
 from untildone.core.moves import Control
 from untildone.core.values.value import dataclass, replace
+from untildone.operations.approved_contents import contents_of
 from untildone.operations.driving.presence import goes_on_by_itself, without_closed_session
 from untildone.operations.inside import refuse
 from untildone.store import Journal, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from untildone.workspace.shadow import Shadow
+    pass
 
 
 def start(store: Store, loop_id: str, host: Host = Host.NONE, environment: Mapping[str, str] = os.environ) -> Loop:
@@ -190,59 +191,7 @@ def approve(store: Store, loop_id: str, *paths: str) -> Loop:
         raise UsageError("Nothing to approve was named.", "name the files: `untildone approve LOOP PATH…`")
     refuse(store, Control.APPROVE, loop := store.load(loop_id))
     paths = tuple(map(os.path.normpath, paths))
-    return _request(store, loop_id, Control.APPROVE, ChangesApproved(paths, _contents(loop, paths)))
-
-
-def _contents(loop: Loop, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Digests of what is there now, so that the approval of a file does not cover a later change of it."""
-    from untildone.workspace import approvals
-    from untildone.workspace.shadow import Shadow
-
-    if loop.settings.remote is not None:
-        return _published_contents(loop, paths)
-    shadow = Shadow(loop.settings.workspace, loop_id=loop.loop_id)
-    root = shadow.start.root if shadow.start else loop.settings.workspace
-    _refuse_unknown(loop, paths, shadow, root)
-    return approvals.contents(paths, root)
-
-
-def _refuse_unknown(loop: Loop, paths: tuple[str, ...], shadow: Shadow, root: str) -> None:
-    """Raise UsageError if a path names no file that was changed or could have been: nothing would be approved."""
-    from untildone.workspace.shadow import NoSnapshot
-
-    refused = {path for result in loop.gates for path in result.tampered}
-    try:
-        files = {path for tree in (loop.start.tree, loop.changes.tree) if tree for path in shadow.files(tree)}
-    except NoSnapshot:
-        return
-    for path in paths if files else ():
-        full = os.path.join(root, path)
-        if path in refused or path in files:
-            continue
-        if path == os.curdir or any(file.startswith(f"{path}/") for file in files):
-            raise UsageError(f"{path} is a folder with files of the work.", "name the files: each is approved as it is")
-        if not os.path.lexists(full):
-            there = "in the workspace, and there was none when the loop began"
-            raise UsageError(f"There is no {path} {there}.", "name it as the refusal does")
-
-
-def _published_contents(loop: Loop, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Digests of what a loop of a cluster has published. Programs and packages of its machine cannot be seen from here."""
-    from untildone.operations import look
-
-    with look.place_of(loop) as place:
-        return tuple(_published_content(loop, path, place) for path in paths)
-
-
-def _published_content(loop: Loop, path: str, place: str) -> str:
-    """A file that the work has deleted is approved as deleted: whatever is there later is another change."""
-    from untildone.workspace import approvals
-    from untildone.workspace.git import holds
-
-    if os.path.isabs(path):
-        return approvals.UNKNOWN
-    was_there = os.path.lexists(os.path.join(place, path)) or holds(place, loop.start.head or "HEAD", path)
-    return approvals.content(os.path.join(place, path)) if was_there else approvals.UNKNOWN
+    return _request(store, loop_id, Control.APPROVE, ChangesApproved(paths, contents_of(loop, paths)))
 
 
 def delete(store: Store, loop_id: str, known: int | None = None) -> None:

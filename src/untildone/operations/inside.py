@@ -81,13 +81,13 @@ def _processes_of(entries: Iterable[Running]) -> list[int]:
     """The processes that carry a mark, or descend from one that does or from a runner, without the runners."""
     processes, _ = orphans.scan()
     runners_of = {entry.pid for entry in entries}
-    found = {pid for pid, process in processes.items() if process.marks} - runners_of
+    inside_loops = {pid for pid, process in processes.items() if process.marks} - runners_of
     # A marked process may start one without the mark, so that its children count as well.
-    above = found | runners_of
-    while fresh := {pid for pid, process in processes.items() if process.parent in above} - found - runners_of:
-        found |= fresh
+    above = inside_loops | runners_of
+    while fresh := {pid for pid, process in processes.items() if process.parent in above} - inside_loops - runners_of:
+        inside_loops |= fresh
         above = fresh
-    return sorted(found, reverse=True)
+    return sorted(inside_loops, reverse=True)
 
 
 def _around(where: Inside, store: Store, loop: Loop | None) -> str:

@@ -7,7 +7,6 @@ from untildone.core.loop import Loop, session_key
 from untildone.core.model import AgentChoice, Role
 from untildone.core.plugins.agent_io import Reader, Request
 from untildone.core.plugins.mode import Mode
-from untildone.core.plugins.option import Option
 
 
 def reader(choice: AgentChoice) -> Reader:
@@ -25,11 +24,6 @@ def session_command(loop: Loop) -> tuple[str, ...] | None:
 def mode(name: str) -> Mode:
     """The mode of a loop, by its name: see `modes.of`."""
     return modes.of(name)
-
-
-def mode_options() -> tuple[tuple[str, Option], ...]:
-    """Every option of a mode, each with the name of its mode."""
-    return modes.options(modes.own_names())
 
 
 def agent_names() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ _BOLD, _RED, _GREEN, _CYAN, _PLAIN = (f"\x1b[{code}m" for code in ("1", "31", "3
 
 def readable(patch: str, redactor: Redactor) -> str:
     """The patch without secrets. An escape sequence in it is shown as `^[[2K` and does nothing."""
-    return _OBEYED.sub(lambda found: _visible(found[0]), redactor.text(patch))
+    return _OBEYED.sub(lambda match: _visible(match[0]), redactor.text(patch))
 
 
 def _visible(character: str) -> str:

@@ -41,15 +41,15 @@ def add(
     return change(store, loop_id, SubtaskChange(name, text, depends_on=tuple(depends_on), position=position))
 
 
-def change(store: Store, loop_id: str, wanted: SubtaskChange) -> Subtask:
+def change(store: Store, loop_id: str, requested: SubtaskChange) -> Subtask:
     """Change a subtask. UsageError if subtasks would wait for each other, or for one that does not exist."""
-    stuck = subtasks.circle(subtasks.changed(store.load(loop_id).tasks, (wanted,)))
-    if wanted.depends_on and wanted.task_id in stuck:
+    stuck = subtasks.circle(subtasks.changed(store.load(loop_id).tasks, (requested,)))
+    if requested.depends_on and requested.task_id in stuck:
         raise UsageError(
-            f"'depends_on': subtask '{wanted.task_id}' could never start.",
+            f"'depends_on': subtask '{requested.task_id}' could never start.",
             "name subtasks that exist and do not depend on it",
         )
-    after = find(control.change_subtasks(store, loop_id, wanted), wanted.task_id)
+    after = find(control.change_subtasks(store, loop_id, requested), requested.task_id)
     assert after is not None
     return after
 

@@ -1,4 +1,4 @@
-"""Checks receipts: who signed one, and whether it fits the journal and the workspace. Runs the checks of its loop again."""
+"""Verifies receipts: the signer, and whether the receipt matches the journal and the workspace. Runs the checks of its loop again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Signed:
 
     fields: Mapping[str, Any]
     by: str
-    """Who signed it: a name, the fingerprint of a key, or `BY_SEAL`."""
+    """The signer: a name, the fingerprint of a key, or `BY_SEAL`."""
 
     @property
     def loop_id(self) -> str:
@@ -116,10 +116,10 @@ def _attested(text: str, name: str) -> Attested:
 
 
 def _signer(envelope: Envelope, seals: Seals, keys: Path | None) -> str | None:
-    """Who signed an envelope; None: nobody who counts."""
+    """The signer of an envelope; None: no trusted one."""
     if keys is not None:
-        found = (ssh_signing.signer(each.content, envelope.signed, keys) for each in envelope.signatures)
-        return next((name for name in found if name), None)
+        names = (ssh_signing.signer(each.content, envelope.signed, keys) for each in envelope.signatures)
+        return next((name for name in names if name), None)
     seal = seals.of_receipts
     is_sealed = seal is not None and any(each.content == seal.seal(envelope.signed) for each in envelope.signatures)
     return BY_SEAL if is_sealed else None

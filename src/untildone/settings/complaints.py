@@ -64,6 +64,18 @@ def _wrong(declared: Setting, rest: tuple[str | int, ...], kind: str, value: Any
     return f"{shown(value)} is {_not(declared)}"
 
 
+_EXAMPLES = {
+    "checks": "pytest -q",
+    "allow_host": "example.org",
+    "allow_write": "~/.foo",
+    "allow_read": "~/.aws",
+    "pass_env": "KUBECONFIG",
+    "protect": "fixtures/**",
+    "keep_running": "postgres",
+}
+"""A value of settings that are lists, by the name of the setting."""
+
+
 def _not(declared: Setting) -> str:
     if declared.choices:
         return "not one of the choices"
@@ -84,7 +96,8 @@ def expected(declared: Setting) -> str:
     if declared.is_switch:
         return "give true or false"
     if isinstance(declared.default, tuple):
-        return 'give a list of texts, such as ["pytest -q"]'
+        example = _EXAMPLES.get(declared.name, "")
+        return f'give a list of texts, such as ["{example}"]' if example else "give a list of texts"
     if isinstance(declared.default, Mapping):
         return _LIST_OF_NAMES if declared.name == "profiles" else "give a table of texts by name"
     return declared.shape.hint if declared.shape else "give a text"

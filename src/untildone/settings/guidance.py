@@ -19,8 +19,12 @@ SUPERVISOR_FILE = "SUPERVISOR.md"
 
 def supervisor_places(workspace: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
     """The project's file (the nearest, up to the root of its repository), then the user's global one."""
+    return places.of_project(workspace, SUPERVISOR_FILE), _own_supervisor(environment)
+
+
+def _own_supervisor(environment: Mapping[str, str]) -> Path:
     home = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~")).expanduser() / ".config")
-    return places.of_project(workspace, SUPERVISOR_FILE), Path(home) / "untildone" / SUPERVISOR_FILE
+    return Path(home) / "untildone" / SUPERVISOR_FILE
 
 
 def supervisor_text(workspace: Path, environment: Mapping[str, str]) -> str:
@@ -50,7 +54,7 @@ def watched(workspace: Path, environment: Mapping[str, str], mode_names: Iterabl
     names = (places.PROJECT_FILE, SUPERVISOR_FILE)
     folders = dict.fromkeys((workspace, layout.find_root(workspace).parent))
     of_project = (path for folder in folders for name in names for path in places.candidates_in_project(folder, name))
-    own = (places.settings_files(workspace, environment)[0], supervisor_places(workspace, environment)[1])
+    own = (places.own_settings(environment), _own_supervisor(environment))
     every = dict.fromkeys((*modes.own_names(), *mode_names))
     patterns = (_absolute(workspace, pattern) for name in every for pattern in modes.find(name).files)
     paths = dict.fromkeys(os.path.abspath(path) for path in (*of_project, *own))

@@ -1,4 +1,4 @@
-"""Numbers new entries, and names who asked for them: a server sets that for each request."""
+"""Numbers new entries, and adds the name of the caller's token, which a server sets for each request."""
 
 from __future__ import annotations
 

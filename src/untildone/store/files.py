@@ -15,20 +15,22 @@ from untildone.core.live_file import KEPT_AS
 from untildone.core.loop import Loop
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.codec import timestamp
-from untildone.core.values.value import replace
 from untildone.store import (
     Clock,
     Group,
     LoopStatus,
     OnChange,
     Signatures,
+    archived,
     checkpoint,
     ignore,
     layout,
+    opening,
     rebuilding,
 )
 from untildone.store.checkpoint import Checkpoint
-from untildone.store.journal import FileJournal, Writing, entries_after
+from untildone.store.journal import FileJournal, Writing
+from untildone.store.journal_file import entries_after
 from untildone.store.layout import Places
 from untildone.store.live import LiveFile
 from untildone.store.names import checked_id, resolve_id
@@ -166,9 +168,31 @@ class FileStore:
             return self.seals.head(self.root, loop_id).read() is not None
 
     def load(self, loop_id: str) -> Loop:
+        if self.memory is None:
+            return self._loaded(loop_id)[0]
+        stamp = self._stamp(loop_id)
+        known = self.memory.unchanged(loop_id, stamp)
+        if known is not None:
+            return known
+        loop, is_whole = self._loaded(loop_id)
+        if is_whole and not loop.not_ours:
+            self.memory.keep_stamp(loop_id, loop, stamp)
+        return loop
+
+    def _loaded(self, loop_id: str) -> tuple[Loop, bool]:
+        """A loop, and whether nothing was wrong with its files."""
         journal = self.open(loop_id)
         journal.close()
-        return journal.loop
+        return journal.loop, not journal.repairs
+
+    def _stamp(self, loop_id: str) -> object | None:
+        """A value that changes with the journal and the head of a loop; None if they may have changed just now."""
+        now = time.time_ns()
+        stamps = (
+            disk.stamp(layout.journal_of(self.root, loop_id)),
+            disk.stamp(self.seals.head(self.root, loop_id).path),
+        )
+        return stamps if all(each and not disk.is_racy(each.changed_at, now) for each in stamps) else None
 
     def survey(self, loop_ids: Collection[str]) -> Iterator[LoopStatus]:
         for loop_id in loop_ids:
@@ -221,58 +245,11 @@ class FileStore:
         last = head.read()
         own = None
         if seal is not None and last is not None:
-            own = self._open_own(places, self._writing(loop_id, self.on_change, seal, head), known, last)
+            own = opening.own_journal(places, self._writing(loop_id, self.on_change, seal, head), known, last)
         journal = own or self._open_foreign(places, loop_id)
         self.on_change(loop_id, journal.loop)
         if self.memory:
             self.memory.keep(loop_id, journal.checkpoint())
-        return journal
-
-    def _open_own(self, places: Places, writing: Writing, known: Checkpoint | None, last: int) -> FileJournal | None:
-        """The journal of a loop, of which sealed entries count; None: it has none. `last` is the number of the last entry."""
-        if known is None or known.loop.not_ours:
-            known, problems = checkpoint.read(places.checkpoint, writing.seal)
-        else:
-            problems = ""
-        journal = self._caught_up(places, writing, known, last)
-        spare = self._spare(writing, known) if problems or journal.repairs else None
-        if spare is not None:
-            journal = self._restored(places, journal, writing, spare, last)
-        journal.repairs[:0] = [problems] if problems else []
-        if journal.is_lost:
-            journal.close()
-            return None
-        return journal
-
-    def _caught_up(self, places: Places, writing: Writing, start: Checkpoint | None, last: int) -> FileJournal:
-        journal = FileJournal(writing, places, start)
-        try:
-            journal.catch_up()
-            first = rebuilding.first_entry(places, writing) if journal.is_lost else None
-            if first is not None:
-                journal.begin_from(rebuilding.rebuilt(places, first))
-            journal.expect(last)
-        except BaseException:
-            journal.close()
-            raise
-        return journal
-
-    def _spare(self, writing: Writing, start: Checkpoint | None) -> Checkpoint | None:
-        """The copy of the checkpoint in the state folder, if it is newer than the one that was started from."""
-        if writing.head is None or writing.seal is None:
-            return None
-        spare = checkpoint.read_spare(writing.head.spare, writing.seal)
-        return spare if spare is not None and (start is None or spare.loop.seq > start.loop.seq) else None
-
-    def _restored(
-        self, places: Places, damaged: FileJournal, writing: Writing, spare: Checkpoint, last: int
-    ) -> FileJournal:
-        """The journal read again from its start, over the state of `spare`. What was wrong with it stays noted."""
-        damaged.close()
-        lost = f"{layout.JOURNAL}: its beginning is lost; the loop was restored from the state folder"
-        known = [lost] if damaged.is_lost else damaged.repairs
-        journal = self._caught_up(places, writing, replace(spare, offset=0), last)
-        journal.repairs[:] = dict.fromkeys((*known, *journal.repairs))
         return journal
 
     def _open_foreign(self, places: Places, loop_id: str) -> FileJournal:
@@ -307,7 +284,7 @@ class FileStore:
             raise self._busy(loop_id)
         try:
             if reopens:
-                self._bring_back(loop_id)
+                archived.bring_back(self.root, loop_id)
             journal = self._opened_live(loop_id)
             try:
                 journal.become_runner(host, token)
@@ -326,7 +303,7 @@ class FileStore:
         if is_live or journal.loop.status.ended:
             return journal
         journal.close()
-        self._bring_back(loop_id)
+        archived.bring_back(self.root, loop_id)
         return self._open_in_place(loop_id)
 
     def _lock(self, loop_id: str) -> int | None:
@@ -338,9 +315,10 @@ class FileStore:
 
     def _busy(self, loop_id: str) -> LoopBusy:
         runner = self.load(loop_id).runner
-        who = f" (process {runner.pid} on {runner.machine})" if runner else ""
+        by_process = f" (process {runner.pid} on {runner.machine})" if runner else ""
         return LoopBusy(
-            f"Loop {loop_id} is already being driven{who}.", f"`untildone log --follow {loop_id}` shows what it does"
+            f"Loop {loop_id} is already being driven{by_process}.",
+            f"`untildone log --follow {loop_id}` shows what it does",
         )
 
     def is_driven(self, loop_id: str) -> bool:
@@ -458,54 +436,17 @@ class FileStore:
         """Move the folder, then the checkpoint. After a crash between the two, the loop is readable, and the next call goes on."""
         live = layout.live(self.root, loop_id).progress
         if layout.places(self.root, loop_id).progress == live:
+            texts = {"receipt.json": self.redactor.text(receipt), "report.md": self.redactor.text(report)}
             try:
-                self._move_to_history(live, loop_id, {"receipt.json": receipt, "report.md": report})
+                archived.move_to_history(self.root, live, self.load(loop_id), texts)
             except StoreError:
                 # Another process may have archived the loop at the same moment.
                 if layout.archive_of(self.root, loop_id) is None:
                     raise
-        archived = layout.archive_of(self.root, loop_id)
-        if archived is not None:
-            self._move_checkpoints(loop_id, archived)
+        folder = layout.archive_of(self.root, loop_id)
+        if folder is not None:
+            archived.move_checkpoints(self.root, loop_id, folder)
             self.seals.head(self.root, loop_id).spare.unlink(missing_ok=True)
-
-    def _bring_back(self, loop_id: str) -> None:
-        """Move an archived loop out of the history, folder first. The caller holds its lock, which moves along, so that nobody archives
-        it again. Its receipt is kept under another name."""
-        archived, live = layout.archive_of(self.root, loop_id), layout.live(self.root, loop_id)
-        with disk.as_store_error(live.progress):
-            if archived is not None and not live.progress.is_dir():
-                os.rename(archived, live.progress)
-                disk.sync_folder(self.root)
-            for path in checkpoint.files(live.checkpoint):
-                with suppress(FileNotFoundError):
-                    os.replace(live.progress / path.name, path)
-            self._keep_receipts(live.progress)
-
-    def _keep_receipts(self, progress: Path) -> None:
-        """Keep receipt and report of an earlier end beside those of the next one."""
-        if not (progress / "receipt.json").exists():
-            return
-        number = 1 + len(list(progress.glob("receipt-*.json")))
-        for name, ending in (("report", "md"), ("receipt", "json")):
-            with suppress(FileNotFoundError):
-                os.replace(progress / f"{name}.{ending}", progress / f"{name}-{number}.{ending}")
-
-    def _move_to_history(self, live: Path, loop_id: str, documents: Mapping[str, str]) -> None:
-        for name, text in documents.items():
-            disk.replace_file(live / name, self.redactor.text(text).encode("utf-8", "replace"))
-        history = self.root / "history"
-        day = timestamp(self.load(loop_id).created_at)[:10]
-        with disk.as_store_error(history):
-            history.mkdir(exist_ok=True)
-            os.replace(live, history / f"{day}_{loop_id}")
-        disk.sync_folder(history)
-
-    def _move_checkpoints(self, loop_id: str, archived: Path) -> None:
-        for path in checkpoint.files(layout.live(self.root, loop_id).checkpoint):
-            with disk.as_store_error(archived), suppress(FileNotFoundError):
-                os.replace(path, archived / path.name)
-        disk.sync_folder(self.root)
 
 
 def _no_groups() -> UsageError:

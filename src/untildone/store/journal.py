@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import _thread
-import errno
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from untildone.core.apply import apply, refusal
 from untildone.core.errors import DamagedState, JournalLocked, LoopNotFound, NotOurs, StoreError
@@ -19,18 +17,15 @@ from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import dataclass, replace
 from untildone.store import Clock, OnChange, acting, checkpoint, layout
 from untildone.store.checkpoint import Checkpoint, CheckpointWriter, LateWriter
+from untildone.store.journal_file import line_before, opened, readable, whole_lines
 from untildone.store.lines import DamagedLine, ForeignLine, as_fields, encoded, with_checksum, without_checksum
 from untildone.store.reading import FROM_ANYBODY, Line, LineReader
 from untildone.store.seals import FIRST, Head, LoopSeal
 from untildone.system import disk, locks, runners
 
-_CHUNK = 1 << 20
-_TAIL = 1 << 12
-"""Bytes that are read first in search of the start of a line."""
 _MOST_REPAIRS = 20
 CONTROL_PATIENCE, READ_PATIENCE = 3.0, 1.0
 """Seconds that a control waits for the lock of the journal, and a reader that sees a damaged line; a runner: `locks.PATIENCE`."""
-_OPEN = os.O_APPEND
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError)
 """Exceptions that reading or folding a damaged line may raise."""
 
@@ -62,7 +57,7 @@ class FileJournal:
         self._writing = writing
         self._places = places
         self._path = places.journal
-        self._descriptor, self._refusal = _opened(self._path)
+        self._descriptor, self._refusal = opened(self._path)
         self._folded: Loop | None = start.loop if start else None
         self._offset = start.offset if start else 0
         last_seal = (start.last_seal.encode() or None) if start else FIRST
@@ -93,7 +88,7 @@ class FileJournal:
         """Whether the line before the checkpoint's offset is its last entry. Otherwise the file was truncated or replaced."""
         if os.fstat(self._descriptor).st_size < start.offset:
             return False
-        line, seal = _line_before(self._descriptor, start.offset), self._writing.seal
+        line, seal = line_before(self._descriptor, start.offset), self._writing.seal
         try:
             if seal is None:
                 return LineReader(self._writing.loop_id, None).read(line).entry.seq == start.loop.seq
@@ -114,17 +109,17 @@ class FileJournal:
 
     def _is_in_place(self) -> bool:
         try:
-            there = os.stat(self._path)
+            status = os.stat(self._path)
         except OSError:
             return False
-        return os.path.samestat(there, os.fstat(self._descriptor))
+        return os.path.samestat(status, os.fstat(self._descriptor))
 
     def _kept(self) -> str:
         """Copy the journal, which can still be read here, to the state folder. Returns a hint how to go on."""
         from untildone.system import running
 
         size = os.fstat(self._descriptor).st_size
-        lines = (line + b"\n" for _, line in _whole_lines(self._descriptor, 0, size))
+        lines = (line + b"\n" for _, line in whole_lines(self._descriptor, 0, size))
         copy = running.keep_journal(self._writing.loop_id, b"".join(lines))
         ways = "move it back" if copy is None else f"move it back, or copy {copy} to {self._path}"
         return f"{ways}; then `untildone resume {self._writing.loop_id}` goes on; the changes in the workspace stay"
@@ -187,7 +182,7 @@ class FileJournal:
             with locks.locked(self._descriptor, READ_PATIENCE):
                 return self._read(stop_at_damage=False)[0]
         except locks.LockHeld:
-            # Whoever only reads must not depend on a lock that any process can hold.
+            # Readers must not depend on a lock that any process can hold.
             return self._read(stop_at_damage=False)[0]
 
     def _read(self, *, stop_at_damage: bool) -> tuple[tuple[Entry, ...], bool]:
@@ -196,7 +191,7 @@ class FileJournal:
         if size < self._offset:
             self._reread()
         fresh: list[Entry] = []
-        for end, line in _whole_lines(self._descriptor, self._offset, size):
+        for end, line in whole_lines(self._descriptor, self._offset, size):
             try:
                 fresh += self._fold(self._reader.read(line))
             except ForeignLine as problem:
@@ -377,8 +372,8 @@ class FileJournal:
 
     def entries(self) -> Iterator[Entry]:
         last = 0
-        lines = (line for _, line in _whole_lines(self._descriptor, 0, self._offset))
-        for entry in _readable(lines, LineReader(self._writing.loop_id, self._writing.seal)):
+        lines = (line for _, line in whole_lines(self._descriptor, 0, self._offset))
+        for entry in readable(lines, LineReader(self._writing.loop_id, self._writing.seal)):
             if entry.seq > last:
                 last = entry.seq
                 yield entry
@@ -392,65 +387,3 @@ class FileJournal:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def _opened(path: Path) -> tuple[int, StoreError | None]:
-    """The open file; if it can only be read, also the error to raise on writing."""
-    with disk.as_store_error(path):
-        try:
-            return os.open(path, os.O_RDWR | _OPEN), None
-        except OSError as problem:
-            if problem.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-                raise
-            return os.open(path, os.O_RDONLY | _OPEN), disk.store_error(problem, path)
-
-
-def entries_after(path: Path, offset: int, reader: LineReader, most: int = _CHUNK) -> tuple[tuple[Entry, ...], int]:
-    """The entries after `offset`, about `most` bytes of them, and the offset where they end. Lines that do not count are skipped."""
-    with disk.as_store_error(path):
-        descriptor = os.open(path, os.O_RDONLY)
-    try:
-        size = os.fstat(descriptor).st_size
-        lines = list(_whole_lines(descriptor, offset, min(size, offset + most)))
-        while not lines and offset + most < size:
-            # The line is longer than `most`.
-            most *= 4
-            lines = list(_whole_lines(descriptor, offset, min(size, offset + most)))
-    finally:
-        os.close(descriptor)
-    return tuple(_readable((line for _, line in lines), reader)), lines[-1][0] if lines else offset
-
-
-def _readable(lines: Iterable[bytes], reader: LineReader) -> Iterator[Entry]:
-    for content in lines:
-        try:
-            line = reader.read(content)
-        except ForeignLine:
-            continue
-        except DamagedLine:
-            reader.skip()
-            continue
-        reader.take(line)
-        yield line.entry
-
-
-def _whole_lines(descriptor: int, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Each line that ends between two offsets, with the offset where it ends."""
-    position, rest = start, b""
-    while position < end and (chunk := disk.read_at(descriptor, position, min(_CHUNK, end - position))):
-        at = position - len(rest)
-        position += len(chunk)
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            at += len(line) + 1
-            yield at, line
-
-
-def _line_before(descriptor: int, end: int) -> bytes:
-    """The line that ends at `end`. If no line ends there, the result is not a valid entry."""
-    begin, content = end, b""
-    while begin and b"\n" not in content[:-1]:
-        step = min(begin, _TAIL + len(content))
-        begin -= step
-        content = disk.read_at(descriptor, begin, step) + content
-    return content[:-1].rpartition(b"\n")[2]

@@ -82,6 +82,13 @@ def signature(root: Path, loop_id: str) -> object:
     return (str(places(root, loop_id).journal),)
 
 
+def journal_of(root: Path, loop_id: str) -> str:
+    """Where the journal of a loop is, as far as that is known without a listing."""
+    live_journal = os.path.join(root, f"{checked_id(loop_id)}.progress", JOURNAL)
+    likely = None if os.path.exists(live_journal) else _likely_archive(root, loop_id)
+    return live_journal if likely is None else os.path.join(likely, JOURNAL)
+
+
 class Journals:
     """The signatures of all journals. Works with `str` instead of `Path`, because it runs twice a second for thousands of loops.
 

@@ -17,10 +17,10 @@ MOST_PACKED = 16 << 20
 
 def digest(contents: Iterable[tuple[str, bytes]]) -> str:
     """The hash of files with their paths."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path, content in sorted(contents):
-        found.update(b"%d %s %d " % (len(path), os.fsencode(path), len(content)) + content)
-    return found.hexdigest()
+        hasher.update(b"%d %s %d " % (len(path), os.fsencode(path), len(content)) + content)
+    return hasher.hexdigest()
 
 
 def packed(contents: Iterable[tuple[str, bytes]], what: str) -> str:
@@ -36,9 +36,9 @@ def unpacked(text: str | None, sha256: object) -> dict[str, bytes]:
     """The files of a text. ValueError if it is none that `packed` made of files with this hash."""
     try:
         contents = json.loads(zlib.decompress(base64.b64decode(text or "", validate=True)))
-        found = {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
+        files = {os.fsdecode(bytes.fromhex(path)): bytes.fromhex(content) for path, content in contents.items()}
     except (zlib.error, AttributeError, TypeError) as problem:
         raise ValueError(str(problem)) from problem
-    if digest(found.items()) != sha256:
+    if digest(files.items()) != sha256:
         raise ValueError("the files are not those of this hash")
-    return found
+    return files

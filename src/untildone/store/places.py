@@ -44,11 +44,15 @@ def named(folder: Path, environment: Mapping[str, str], warn: Warn | None = None
 
 def settings_files(folder: Path, environment: Mapping[str, str]) -> tuple[Path, Path]:
     """The settings files: the user's own, then the project's. Neither need exist."""
+    return own_settings(environment), of_project(folder, PROJECT_FILE)
+
+
+def own_settings(environment: Mapping[str, str]) -> Path:
+    """The user's own settings file, which need not exist."""
     home = environment.get("XDG_CONFIG_HOME") or os.path.join(
         os.path.expanduser(environment.get("HOME", "~")), ".config"
     )
-    own = environment.get("UNTILDONE_CONFIG") or os.path.join(home, "untildone", "config.toml")
-    return Path(own), of_project(folder, PROJECT_FILE)
+    return Path(environment.get("UNTILDONE_CONFIG") or os.path.join(home, "untildone", "config.toml"))
 
 
 def of_project(folder: Path, name: str) -> Path:
@@ -79,11 +83,11 @@ def _counts(path: Path) -> bool:
 
 def _up_to_repository(folder: Path) -> tuple[Path, ...]:
     """The folders above `folder`, nearest first, as far as the root of the repository that it is in."""
-    found: list[Path] = []
+    folders: list[Path] = []
     for each in (folder, *folder.parents):
-        found.append(each)
+        folders.append(each)
         if (each / ".git").exists():
-            return tuple(found[1:])
+            return tuple(folders[1:])
     return ()
 
 

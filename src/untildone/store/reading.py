@@ -17,7 +17,7 @@ class Line:
 
     entry: Entry
     link: Link | None = None
-    """None: it has no seal, or seals are not looked at."""
+    """None: it has no seal, or seals are not checked."""
 
 
 class LineReader:

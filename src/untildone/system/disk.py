@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from untildone.core.errors import StoreError
+from untildone.core.values.value import dataclass
 
 RACY_NANOSECONDS = 50_000_000
 """A file that changed less than this before it was looked at may change again and keep the same timestamps."""
@@ -56,7 +57,7 @@ def read_if_exists(read: Callable[[], Result]) -> Result | None:
 
 
 def read_promptly(path: Path, most: int = 1 << 30) -> bytes:
-    """The content of a file, at most `most` bytes. OSError for a FIFO: opening it would block until somebody writes to it."""
+    """The content of a file, at most `most` bytes. OSError for a FIFO: opening it would block until another process writes to it."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
@@ -77,6 +78,29 @@ def is_racy(changed_at: int, looked_at: int) -> bool:
     """Whether a file with this modification time may have changed again after `looked_at` and kept it. Both in nanoseconds."""
     uncertain = RACY_NANOSECONDS if changed_at % 1_000_000_000 else RACY_NANOSECONDS + COARSEST_NANOSECONDS
     return changed_at > looked_at - uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What changes with every change of a file: no program can set `changed_at`."""
+
+    device: int
+    inode: int
+    size: int
+    written_at: int
+    changed_at: int
+    """Nanoseconds; see `is_racy`."""
+
+
+def stamp(path: str | Path) -> Stamp | None:
+    """The stamp of a file; None if there is none, or if it is something else."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return Stamp(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def replace_file(

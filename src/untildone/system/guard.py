@@ -10,7 +10,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from untildone.system import apart, inside, loading, orphans
+from untildone.system import inside, loading, orphans
+from untildone.system.program import apart
 
 CLOSE_WITHIN = 3.0
 """Seconds that `close` waits for the guard to end the processes that are still watched."""

@@ -43,7 +43,7 @@ def of_process(pid: int | None = None, environment: Mapping[str, str] = os.envir
 def of_runner(environment: Mapping[str, str] = os.environ) -> str:
     """The loop of a runner inside which this process runs; empty: none. Loops in a session of the person do not count.
 
-    An agent that a runner started has nobody at its terminal: what it reports to the stop hook is its own invention."""
+    An agent that a runner started has no person at its terminal, so its reports to the stop hook are not trusted."""
     entries = _registered(environment)
     if not any(_has_runner(entry) for entry in entries):
         return ""
@@ -57,8 +57,8 @@ def _has_runner(entry: Running) -> bool:
 
 def _registered(environment: Mapping[str, str]) -> tuple[Running, ...]:
     """The entries of the registry of this environment and of the user's home, in case the environment was changed."""
-    found = {entry.loop_id: entry for entry in (*running.entries(_of_user()), *running.entries(environment))}
-    return tuple(found.values())
+    by_loop = {entry.loop_id: entry for entry in (*running.entries(_of_user()), *running.entries(environment))}
+    return tuple(by_loop.values())
 
 
 def _of_user() -> Mapping[str, str]:

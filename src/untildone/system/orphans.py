@@ -314,13 +314,14 @@ class _Scanner:
             stat = _read_stat(pid)
             if stat[_STATE] in b"ZX":
                 return VANISHED if _is_new(stat) else SURE
-            marks = _marks_of(pid, stat) if (cached := known.get(_program(pid, stat))) is None else cached
+            program = _program(pid, stat)
+            marks = _marks_of(pid, stat) if (cached := known.get(program)) is None else cached
         except OSError:
             return VANISHED
         running[pid] = _process(pid, stat, marks or NO_MARKS)
         if marks is None:
             return STARTING if _is_new(stat) else SURE
-        self._known[_program(pid, stat)] = marks
+        self._known[program] = marks
         return SURE
 
     def _chase(self, running: dict[int, Process]) -> None:

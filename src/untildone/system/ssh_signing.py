@@ -50,7 +50,7 @@ def fingerprint(signature: bytes) -> str:
 
 
 def signer(signature: bytes, content: bytes, keys: Path) -> str | None:
-    """Who signed `content`: the name in a file of allowed signers, or the fingerprint if the file is a public key.
+    """The signer of `content`: the name in a file of allowed signers, or the fingerprint if the file is a public key.
 
     None: the signature is not valid, or by none of these keys. UsageError if the file cannot be read.
     """
@@ -59,9 +59,9 @@ def signer(signature: bytes, content: bytes, keys: Path) -> str | None:
         allowed.write_text(_allowed_signers(keys))
         armoured.write_text(f"{_BEGIN}\n{b64encode(signature).decode()}\n{_END}\n")
         files = ["-f", str(allowed), "-s", str(armoured)]
-        found = _run(["-Y", "find-principals", *files], b"")
-        name = found.stdout.decode(errors="replace").strip().split(",")[0].split("\n")[0]
-        if found.returncode or not name:
+        principals = _run(["-Y", "find-principals", *files], b"")
+        name = principals.stdout.decode(errors="replace").strip().split(",")[0].split("\n")[0]
+        if principals.returncode or not name:
             return None
         ended = _run(["-Y", "verify", "-n", NAMESPACE, "-I", name, *files], content)
     if ended.returncode:

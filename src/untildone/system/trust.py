@@ -141,9 +141,9 @@ def changes(watched: Watched, environment: Mapping[str, str] = os.environ) -> tu
     """The changes of the watched files during loops that no person has accepted."""
     recorded = (kept.path for kept in _all_known(environment))
     patterns = watched.patterns
-    found = {path for pattern in patterns for path in glob(pattern, include_hidden=True)}
-    found |= {path for path in recorded if any(fnmatchcase(path, pattern) for pattern in patterns)}
-    every = (_change(path, environment) for path in sorted({*watched.paths, *found}))
+    paths = {path for pattern in patterns for path in glob(pattern, include_hidden=True)}
+    paths |= {path for path in recorded if any(fnmatchcase(path, pattern) for pattern in patterns)}
+    every = (_change(path, environment) for path in sorted({*watched.paths, *paths}))
     return tuple(change for change in every if change is not None)
 
 
@@ -160,25 +160,23 @@ def decline(change: Change, environment: Mapping[str, str] = os.environ) -> None
 
 def _change(path: str, environment: Mapping[str, str]) -> Change | None:
     """The change of a file that no person has accepted; None: its present content counts."""
-    known = _known(path, environment)
-    during = {loop_id: _fields(DURING, loop_id, environment) for loop_id in _names(DURING, environment)}
-    if known is None and not during:
-        return None
-    now = _readable(path)
+    known, now = _known(path, environment), _readable(path)
     accepted = None if known is None else known.accepted
     if _digest(now) == _digest(accepted):
         return None
-    loop_id = (known.suspect if known else "") or next(
-        (
-            loop_id
-            for loop_id, fields in during.items()
-            if _covers(fields, path) and _at_start(fields, path) != _digest(now)
-        ),
-        "",
-    )
+    loop_id = (known.suspect if known else "") or _changed_by(path, _digest(now), environment)
+    # A loop that came to rest meanwhile has noted the change.
+    known = known if loop_id else _known(path, environment)
+    loop_id = loop_id or (known.suspect if known else "")
     if not loop_id:
         return None
     return Change(path, loop_id, accepted, now, declined=known is not None and known.declined == _digest(now))
+
+
+def _changed_by(path: str, now: str, environment: Mapping[str, str]) -> str:
+    """A loop at work during which a file changed to a content with the digest `now`; empty: there is none."""
+    during = ((loop_id, _fields(DURING, loop_id, environment)) for loop_id in _names(DURING, environment))
+    return next((name for name, each in during if _covers(each, path) and _at_start(each, path) != now), "")
 
 
 def _covers(during: Mapping[str, Any], path: str) -> bool:
@@ -207,7 +205,7 @@ def _read(path: str | Path) -> bytes | None:
 
 
 def _readable(path: str) -> bytes | None:
-    """The content of a file. One that cannot be read has a content that nobody accepts."""
+    """The content of a file. The content of an unreadable file is one that no person can accept."""
     try:
         return _read(path)
     except OSError as problem:

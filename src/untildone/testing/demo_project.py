@@ -91,7 +91,7 @@ def make(folder: Path) -> Path:
     (project / ".gitignore").write_text("__pycache__/\n")
     script = folder / "script.json"
     script.write_text(json.dumps(SCRIPT))
-    who = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false")
-    for arguments in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "A cart with failing tests")):
+    identity = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false")
+    for arguments in (("init", "-q"), ("add", "-A"), (*identity, "commit", "-qm", "A cart with failing tests")):
         subprocess.run(["git", *arguments], cwd=project, check=True, capture_output=True)
     return script

@@ -46,7 +46,8 @@ from untildone.core.model import (
 from untildone.core.plugins.gate import WorkspaceFacts
 from untildone.core.values.codec import epoch, timestamp
 from untildone.core.values.value import replace
-from untildone.engine.stepper import HostParts, Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Stepper
+from untildone.engine.stepper_ports import Next, WorkspaceAfterTurn
 from untildone.store.live import Edit
 
 NOON = 1_767_268_800.0
@@ -336,7 +337,10 @@ class _SimulatedHands:
     def _finish(self, action: AskAgent, reply: Reply) -> None:
         changes = {Role.WORKER: reply.changes or self._loop.changes, Role.SUPERVISOR: reply.changes}
         role = action.ask.role
-        look, transcript = (lambda _: Seen(changes.get(role))), reply.transcript if role is Role.WORKER else ""
+        look, transcript = (
+            (lambda _: WorkspaceAfterTurn(changes.get(role))),
+            reply.transcript if role is Role.WORKER else "",
+        )
         self._stepper.end_turn(role, action.iteration, reply.answer, reply.seconds, look, transcript, reply.tests)
 
     def gates(self, action: RunGates) -> Next:

@@ -252,7 +252,7 @@ def _survives(mode: Subject, seed: int, seq: int, moment: str) -> None:
 
 
 def gates_cannot_be_skipped(mode: Subject) -> None:
-    """With a check that never passes the loop never completes, whatever the agents claim."""
+    """With a check that never passes, the loop never completes, even if the agents claim that it is done."""
     for seed in SEEDS:
         for answers in (mode.claims_only, mode.any_answer(seed)):
             driver = mode.looping(answers, gates=fails, checks=("make",))
@@ -262,7 +262,7 @@ def gates_cannot_be_skipped(mode: Subject) -> None:
 
 
 def no_claim_is_accepted_without_every_gate(mode: Subject) -> None:
-    """A completed loop passed all gates at the end, whatever failed before."""
+    """A completed loop passed all gates at its end, even if some failed before."""
     for seed in SEEDS:
         dice = Random(seed)
         driver = mode.looping(

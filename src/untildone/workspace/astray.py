@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 
 from untildone.workspace.rooms.toolchain.caches import is_below
 
@@ -19,8 +18,8 @@ class Written:
         """A folder counts only if no link in an earlier one leads to it."""
         self._folders: set[str] = set()
         for folder in folders:
-            if not self.lead_astray(folder):
-                self.add(os.path.realpath(folder))
+            if (real := self._followed(folder)) is not None:
+                self.add(real)
 
     def add(self, real: str) -> None:
         self._folders.add(real)
@@ -30,20 +29,26 @@ class Written:
 
     def lead_astray(self, path: str) -> bool:
         """Whether a link in one of the folders lies on the way to an absolute path, which leads out of them."""
-        here, waiting, links = os.sep, list(reversed(Path(path).parts[1:])), 0
+        return self._followed(path) is None
+
+    def _followed(self, path: str) -> str | None:
+        """The real path of an absolute path; None if a link in one of the folders leads out of them on the way."""
+        here, waiting, links = os.sep, path.split(os.sep)[:0:-1], 0
         while waiting:
             name = waiting.pop()
-            full = os.path.dirname(here) if name == os.pardir else os.path.join(here, name)
+            if name in ("", os.curdir):
+                continue
+            full = os.path.dirname(here) if name == os.pardir else f"{here.rstrip(os.sep)}/{name}"
             if name == os.pardir or not os.path.islink(full):
                 here = full
                 continue
             links += 1
             if self.contain(here) or links > MOST_LINKS:
-                return not self.contain(os.path.realpath(path))
+                return real if self.contain(real := os.path.realpath(path)) else None
             try:
                 target = os.readlink(full)
             except OSError:
-                return True
+                return None
             here = os.sep if os.path.isabs(target) else here
-            waiting += [part for part in reversed(Path(target).parts) if part != os.sep]
-        return False
+            waiting += reversed(target.split(os.sep))
+        return here

@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class Beside(Generic[Result]):
-    """A call that has begun. Its exception, whatever it is, is that of `result`."""
+    """A call that has begun. `result` raises the exception of the call."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         self._results: list[Result] = []
@@ -23,6 +23,14 @@ class Beside(Generic[Result]):
             self._results.append(work())
         except BaseException as problem:
             self._problem = problem
+
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
+    @property
+    def has_failed(self) -> bool:
+        return self._problem is not None
 
     def result(self) -> Result:
         """Wait for the call; return its result."""

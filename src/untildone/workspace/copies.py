@@ -36,11 +36,11 @@ def repositories(root: str, paths: Collection[str] = ()) -> Iterator[str]:
 
 
 def _outside(folder: str, root: str) -> Iterator[str]:
-    for found in sorted({os.path.realpath(each) for each in _folders(folder)}):
-        if not _is_below(found, root) and _is_repository(found):
+    for folder_outside in sorted({os.path.realpath(each) for each in _folders(folder)}):
+        if not _is_below(folder_outside, root) and _is_repository(folder_outside):
             # A bare repository may have its work trees inside of it.
-            yield os.path.join(found, "objects") if _is_below(root, found) else found
-        yield from _borrowed(found, root)
+            yield os.path.join(folder_outside, "objects") if _is_below(root, folder_outside) else folder_outside
+        yield from _borrowed(folder_outside, root)
 
 
 def _borrowed(repository: str, root: str) -> Iterator[str]:

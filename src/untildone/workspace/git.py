@@ -286,7 +286,7 @@ def add_all(root: str, status: Status, wants_out: Callable[[], bool] = never) ->
 
 
 def holds(root: str, commit: str, path: str) -> bool:
-    """Whether a commit has a file at a path. True if the commit cannot be read: nobody knows."""
+    """Whether a commit has a file at a path. Also True if the commit cannot be read."""
     try:
         git(root, "cat-file", "-e", f"{commit}^{{commit}}")
     except GitFailed:

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from untildone.core.model import Changes
 from untildone.workspace.git import never
-from untildone.workspace.person import Head
+from untildone.workspace.person_git.person import Head
 from untildone.workspace.shadow import NoSnapshot, Reading, Shadow, Snapshot
 from untildone.workspace.shadow.values import Stamp
 from untildone.workspace.walk import digest, files_below
@@ -64,7 +64,7 @@ class Workspace:
     def _recall(self) -> None:
         """Bring the snapshot of the start here, if the loop began on another machine."""
         if self._start and self._start.tree and self.shadow.start is None:
-            # Without it, whoever needs the start says so.
+            # Without it, the caller that needs the start reports that.
             with suppress(NoSnapshot):
                 self.shadow.recall(self._start.tree, self._start.head)
 

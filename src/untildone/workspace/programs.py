@@ -61,9 +61,10 @@ def differences(
         for name, stamp in programs.items()
         if not _same(before.get(place, {}).get(name), stamp)
     ]
-    found = [(path, name) for path, name in changed if path not in approved]
+    unapproved = [(path, name) for path, name in changed if path not in approved]
     return Differences(
-        tuple(path for path, name in found if name in names), tuple(path for path, name in found if name not in names)
+        tuple(path for path, name in unapproved if name in names),
+        tuple(path for path, name in unapproved if name not in names),
     )
 
 
@@ -75,12 +76,12 @@ def _same(before: Stamp | list[object] | None, now: Stamp) -> bool:
 
 
 def _programs(environment: Mapping[str, str], folder: str, known: Programs) -> Programs:
-    found: Programs = {}
+    programs: Programs = {}
     for entry in environment.get("PATH", os.defpath).split(os.pathsep):
         place = os.path.realpath(os.path.join(folder, entry))
-        if place not in found:
-            found[place] = dict(_in_folder(place, known.get(place, {})))
-    return found
+        if place not in programs:
+            programs[place] = dict(_in_folder(place, known.get(place, {})))
+    return programs
 
 
 def _in_folder(place: str, known: Mapping[str, Stamp]) -> Iterator[tuple[str, Stamp]]:

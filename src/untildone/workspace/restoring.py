@@ -58,8 +58,8 @@ def _check(shadow: Shadow, before: str, after: str) -> str:
     if not before or shadow.start is None:
         raise UsageError("There is no snapshot of the workspace as it is now.", "look at the disk, then try again")
     top, now = shadow.start.root, shadow.files(before)
-    wanted = {change.path for change in shadow.changed(before, after) if change.after is not None}
-    blocking = sorted({found for path in wanted for found in _in_the_way(top, path, now)})
+    restored = {change.path for change in shadow.changed(before, after) if change.after is not None}
+    blocking = sorted({found for path in restored for found in _in_the_way(top, path, now)})
     if blocking:
         raise UsageError(
             f"Files that no snapshot contains are in the way: {_named(blocking)}.", "move them away, then try again"
@@ -78,7 +78,7 @@ def _in_the_way(top: str, path: str, now: Mapping[str, File]) -> Iterator[str]:
             return
     full = os.path.join(top, path)
     if _is_folder(full):
-        yield from (found for found in _files_below(top, path) if found not in now)
+        yield from (file for file in _files_below(top, path) if file not in now)
     elif os.path.lexists(full) and path not in now:
         yield path
 
@@ -144,7 +144,7 @@ def _make_room(top: str, path: str) -> None:
 
 
 def _write_file(path: str, mode: str, content: bytes) -> None:
-    """Write a file or link beside the old one and put it in its place: whoever reads it meanwhile gets the old or the new one."""
+    """Write a file or link beside the old one and put it in its place: a concurrent reader gets the old or the new one."""
     draft = f"{path}{DRAFT}"
     with suppress(FileNotFoundError):
         os.unlink(draft)

@@ -60,6 +60,18 @@ def test_a_folder_that_was_replaced_under_its_name_is_refused(place: Path) -> No
         Shadow(str(place), loop_id="loop-1").files(tree)
 
 
+def test_a_folder_that_is_replaced_after_another_loop_read_it_changes_no_snapshot(place: Path) -> None:
+    shadow = Shadow(str(place), loop_id="loop-1")
+    tree = shadow.take().tree
+    before = shadow.files(tree)
+    loose(shadow, tree).write_bytes(zlib.compress(b"tree 0\0"))
+    again = Shadow(str(place), loop_id="loop-2")
+    assert again.files(tree) == before
+    (place / "new.py").write_text("x = 1\n")
+    claimed = again.take(reading=Reading.ALL)
+    assert sorted(again.files(claimed.tree)) == ["calc.py", "new.py", "tests/test_calc.py"]
+
+
 def test_a_forged_cache_does_not_change_what_a_snapshot_contains(place: Path) -> None:
     shadow = Shadow(str(place), loop_id="loop-1")
     shadow.take()

@@ -43,7 +43,7 @@ _JSON_RPC = "Internal error: "
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a process has behind it when its next turn begins."""
+    """The state that a process brings from its earlier turns into the next one."""
 
     turns: int
     session: str
@@ -359,9 +359,9 @@ class AcpConversation(JsonConversation):
         return Usage(tokens=self._updates.tokens if self._program.counts is Counts.CHUNKS else None), ""
 
     def _tokens_so_far(self) -> int:
-        """What the process has used since its start, by its last count."""
-        told = tokens_field(object_field(self._result or {}, "usage"), "totalTokens")
-        return self._tokens_before if told is None else told
+        """The tokens of the process since its start, by its last count."""
+        total = tokens_field(object_field(self._result or {}, "usage"), "totalTokens")
+        return self._tokens_before if total is None else total
 
     def _quota(self, quota: Object) -> tuple[Usage, str]:
         models = {text_field(each, "model"): _count(each) for each in objects_field(quota, "model_usage")}

@@ -1,4 +1,4 @@
-"""What a known program without an adapter of its own needs in a box."""
+"""The needs in a box of known programs without an adapter of their own."""
 
 from __future__ import annotations
 

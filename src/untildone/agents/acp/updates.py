@@ -49,7 +49,7 @@ class Updates:
 
     @property
     def text(self) -> str:
-        """What the program wrote since its last tool call."""
+        """The text of the program since its last tool call."""
         return self._closing.joined("\n\n").strip()
 
     def take(self, update: Object) -> Iterator[AgentEvent]:
@@ -176,8 +176,8 @@ def _arguments(call: Object) -> Object:
 def _outcome(call: Object) -> str:
     parts = (text_field(part, "content", "text") for part in objects_field(call, "content"))
     raw = object_field(call, "rawOutput")
-    told = (*parts, *(text_field(raw, name) for name in ("output", "content", "error", "message")))
-    return next((text for text in told if text.strip()), "")
+    texts = (*parts, *(text_field(raw, name) for name in ("output", "content", "error", "message")))
+    return next((text for text in texts if text.strip()), "")
 
 
 def _is_at_work(entry: Object) -> bool:

@@ -21,7 +21,7 @@ SAME = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a process has behind it when its next turn begins."""
+    """The state that a process brings from its earlier turns into the next one."""
 
     session: str
     cap: float | None
@@ -92,10 +92,10 @@ class ClaudeConversation(ClaudeReader, Conversation):
 
     def _is_capped_as(self, request: Request) -> bool:
         """Whether the limit of dollars of the process is, after what it has spent, what the request asks for."""
-        cap, wanted = self._past.cap, request.max_cost_usd
-        if cap is None or wanted is None:
-            return cap is wanted
-        return abs(cap - self._spent - (self._late.cost_usd or 0.0) - wanted) < SAME
+        cap, requested = self._past.cap, request.max_cost_usd
+        if cap is None or requested is None:
+            return cap is requested
+        return abs(cap - self._spent - (self._late.cost_usd or 0.0) - requested) < SAME
 
     @property
     def _spent(self) -> float:

@@ -20,13 +20,13 @@ class Metering(Tally):
         """The message that is being written, by the tool call of its subagent."""
 
     def take_message(self, message: Object) -> bool:
-        """Take a line with a content block. True: the usage has grown."""
+        """Take a line with a content block. Returns whether the usage has grown."""
         return self.take(
             text_field(message, "id"), text_field(message, "model"), _count(object_field(message, "usage"))
         )
 
     def take_event(self, fields: Object) -> bool:
-        """Take a partial message. True: the usage has grown."""
+        """Take a partial message. Returns whether the usage has grown."""
         by, event = text_field(fields, "parent_tool_use_id"), object_field(fields, "event")
         match text_field(event, "type"):
             case "message_start":

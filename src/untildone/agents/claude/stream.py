@@ -203,9 +203,10 @@ class ClaudeReader:
         )
 
     def _all_used(self) -> Usage:
-        """What the result says. If its messages used more tokens than that, somebody else wrote the result: then the greater amounts."""
-        told, seen = self._usage, self._metering.usage
-        return told.or_more(seen) if (seen.tokens or 0) > (told.tokens or 0) else told
+        """The usage in the result. A result with fewer tokens than its messages was not written by the program; then the greater amounts
+        count."""
+        of_result, of_messages = self._usage, self._metering.usage
+        return of_result.or_more(of_messages) if (of_messages.tokens or 0) > (of_result.tokens or 0) else of_result
 
     def _unfinished(self, exit_code: int, last_words: str, now: float) -> Answer:
         return Answer(
@@ -241,7 +242,7 @@ class ClaudeReader:
         return failure
 
     def _with_reset(self, failure: Failure | None, now: float) -> Failure | None:
-        """The failure, with the exact time at which a limit resets, if it is told: the sentence is cut to the minute."""
+        """The failure, with the exact reset time of a limit if the program reports one: its sentence gives only minutes."""
         if failure is None or failure.kind is not FailureKind.LIMIT:
             return failure
         return Failure(failure.kind, failure.message, believable(self._limit_resets_at, now) or failure.reset_at)

@@ -25,7 +25,7 @@ def files(environment: Mapping[str, str], session_id: str) -> tuple[str, ...]:
 
 
 def take(line: bytes, tally: Tally) -> bool:
-    """Take a line of a recording, which repeats a message when its tools have ended. True: the usage has grown."""
+    """Take a line of a recording, which repeats a message when its tools have ended. Returns whether the usage has grown."""
     entry = entry_in(line, b'"tokens"')
     if text_field(entry, "type") != "gemini":
         return False
@@ -33,6 +33,6 @@ def take(line: bytes, tally: Tally) -> bool:
 
 
 def _count(entry: Object) -> TokenCount:
-    """What the model neither read nor wrote for the person, it thought."""
+    """The tokens of one message. Tokens that are neither input nor visible output are thoughts, and count as output."""
     read, total = (tokens_field(entry, "tokens", kind) or 0 for kind in ("input", "total"))
     return count_of(read, max(0, total - read), tokens_field(entry, "tokens", "cached"))

@@ -129,8 +129,8 @@ class GeminiReader(SideReader):
         stats = object_field(self._result or {}, "stats")
         models = object_field(stats, "models")
         counts = {name: _count(object_field(models, name)) for name in models}
-        told = Usage(usage_of(counts, self._request.prices).cost_usd, tokens_field(stats, "total_tokens"))
-        return told.or_more(self._tally.usage)
+        reported = Usage(usage_of(counts, self._request.prices).cost_usd, tokens_field(stats, "total_tokens"))
+        return reported.or_more(self._tally.usage)
 
     def _failure(self, exit_code: int, stderr_tail: str, now: float) -> Failure | None:
         if self._result is None:
@@ -151,6 +151,6 @@ class GeminiReader(SideReader):
 
 
 def _count(stats: Object) -> TokenCount:
-    """The tokens of one model. What it neither read nor wrote for the person, it thought."""
+    """The tokens of one model. Tokens that are neither input nor visible output are thoughts, and count as output."""
     read, total = tokens_field(stats, "input_tokens") or 0, tokens_field(stats, "total_tokens") or 0
     return count_of(read, max(0, total - read), tokens_field(stats, "cached"))

@@ -47,7 +47,7 @@ def invocation(request: Request, flavor: Flavor) -> Invocation:
 
 
 def _all_allowed(request: Request) -> str:
-    """The flag with which the program asks nobody for permission."""
+    """The flag that makes the program skip its permission prompts."""
     return _AUTO if VERSIONS.has(_AUTO, request.version) else "--dangerously-skip-permissions"
 
 

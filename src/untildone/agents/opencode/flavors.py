@@ -8,7 +8,7 @@ from untildone.core.values.value import dataclass
 @dataclass(frozen=True, slots=True)
 class Flavor:
     name: str
-    """Of the program, and of its folders in the home folder; in capitals, what its variables begin with."""
+    """The name of the program and of its folders in the home folder. In capitals, it begins the names of its variables."""
     settings: tuple[str, ...]
     """The names of its settings files in its folder of settings."""
     steering_files: tuple[str, ...]

@@ -106,9 +106,9 @@ class OpenCodeReader:
 
     def _dollars(self, part: Object) -> float | None:
         """What a step cost. The program says 0 for a model whose price it does not know."""
-        told, count = spent_field(part, "cost"), _count(object_field(part, "tokens"))
-        if told or not count.total:
-            return told
+        reported, count = spent_field(part, "cost"), _count(object_field(part, "tokens"))
+        if reported or not count.total:
+            return reported
         cost = self._request.prices.cost(self._request.model, count)
         self._priced = self._priced if cost is None else self._request.prices.date
         return cost

@@ -1,6 +1,6 @@
 """Agreement of a reviewer: a last line that only the reviewer of this very question can write.
 
-The engine draws a word for each question, after the worker's turn, and journals its digest with the turn: who reads the journal
+The engine draws a random word for each question, after the worker's turn, and journals only its digest, so that a reader of the journal
 does not know the word. The reviewer agrees by a last line that consists of the marker with that word: `[TASK_COMPLETED K7F3QMXW2P]`.
 Everything else is feedback: the marker without the word, an older word, the line in a quotation or in code, an echo of the
 instructions, a condition, a denial.
@@ -98,10 +98,10 @@ def agreement(answer: str, marker: str, word_digest: str) -> Agreed | None:
     last = last_line(answer)
     in_brackets = is_bracketed(marker)
     stem, end = (marker[:-1], r"(?::(?P<message>.*))?\]") if in_brackets else (marker, "")
-    found = last.alone(re.compile(rf"{re.escape(stem)} (?P<word>\w{{1,64}}){end}"))
-    if found is None or digest(found["word"]) != word_digest or _is_held_back(last):
+    match = last.alone(re.compile(rf"{re.escape(stem)} (?P<word>\w{{1,64}}){end}"))
+    if match is None or digest(match["word"]) != word_digest or _is_held_back(last):
         return None
-    message = ((found["message"] if in_brackets else None) or "").strip()
+    message = ((match["message"] if in_brackets else None) or "").strip()
     return None if _matches(_HELD_BACK_MESSAGE, message) else Agreed(message)
 
 

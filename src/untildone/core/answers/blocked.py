@@ -34,19 +34,19 @@ _BLOCKED = r"(?s)<blocked>(?P<needs>.*)</blocked>"
 
 
 def question(message: str) -> str:
-    """What the agent needs, if its message says that it is blocked; else empty."""
+    """What the agent needs from the person, if its message says that it is blocked; else empty."""
     start = message.rfind(_OPENING)
     if start < 0:
         return ""
     last = last_line(message, unix_lines(message[start:].rstrip()).count("\n") + 1)
-    found = None if last.is_introduced else last.alone(re.compile(_BLOCKED))
-    needs = found["needs"].strip() if found else ""
+    match = None if last.is_introduced else last.alone(re.compile(_BLOCKED))
+    needs = match["needs"].strip() if match else ""
     return "" if needs == PLACEHOLDER else needs[:LONGEST_QUESTION]
 
 
 def closing(loop: Loop, role: Role) -> str:
-    """What every prompt to a worker or an instructor ends in, whatever the mode says: an account of rounds that were taken back or cut
-    off, and how to say that it is blocked."""
+    """The end of every prompt to a worker or an instructor, in every mode: an account of rounds that were taken back or cut off, and how
+    to say that it is blocked."""
     if role in (Role.SUPERVISOR, Role.AUTHOR):
         return ""
     cut_off = CUT_OFF[loop.cut_off] if loop.cut_off in CUT_OFF and role is Role.WORKER else ""

@@ -36,10 +36,10 @@ def has_marker(text: str, marker: str = "[TASK_COMPLETED]", prompt: str = "") ->
     marker = marker.strip()
     bracketed = is_bracketed(marker)
     stem, end = (marker[:-1], r"(?::(?P<message>.*))?\]") if bracketed else (marker, "")
-    found = _said_last(text, stem, end, prompt) if stem else None
-    if found is None:
+    match = _said_last(text, stem, end, prompt) if stem else None
+    if match is None:
         return None
-    return MarkerFound((found["message"] or "").strip() or None) if bracketed else MarkerFound()
+    return MarkerFound((match["message"] or "").strip() or None) if bracketed else MarkerFound()
 
 
 def is_bracketed(marker: str) -> bool:
@@ -53,20 +53,22 @@ def _said_last(message: str, words: str, end: str, prompt: str) -> re.Match[str]
         return None
     for form in forms:
         pattern = re.compile(re.escape(form) + end)
-        if found := last.alone(pattern) or last.after_sentence(pattern):
-            return found
+        if match := last.alone(pattern) or last.after_sentence(pattern):
+            return match
     return None
 
 
 def _is_echo(last: LastLine, words: str, prompt: str) -> bool:
     """Whether the text before the words is what stands before them in the prompt, letter by letter."""
-    said, position = _letters(last.before), -1
+    in_message, position = _letters(last.before), -1
     for _ in range(_MENTIONS_LOOKED_AT):
         position = prompt.find(words, position + 1)
         if position < 0:
             return False
-        told = _letters(prompt[:position])
-        if min(len(told), len(said)) >= _SHORTEST_ECHO and (said.endswith(told) or told.endswith(said)):
+        in_prompt = _letters(prompt[:position])
+        if min(len(in_prompt), len(in_message)) >= _SHORTEST_ECHO and (
+            in_message.endswith(in_prompt) or in_prompt.endswith(in_message)
+        ):
             return True
     return False
 

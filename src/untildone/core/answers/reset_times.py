@@ -113,7 +113,8 @@ def _at_clock(match: re.Match[str], today: datetime, zone: tzinfo) -> float | No
 
 
 def _date(text: str, now: float, local: tzinfo) -> float | None:
-    """The beginning of a day, whose time zone nobody knows: in UTC or here, whichever is later, so that it is never too early."""
+    """The beginning of a day in an unknown time zone: the later of its beginnings in UTC and in local time, so that it is never too
+    early."""
     match = _DATE.search(text)
     if match is None:
         return None

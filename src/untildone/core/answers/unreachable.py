@@ -43,14 +43,14 @@ def why(output: str, room: RoomKind, *, has_network: bool) -> str:
         if _REFUSED.search(line):
             around = lines[max(0, number - _BOTH_SIDES) : number + _BOTH_SIDES + 1]
             return _refused(_address([line, *around]), cut_off=is_sealed and not has_network)
-        if is_sealed and not has_network and (found := _NO_NETWORK.search(line)):
-            return _no_network(found[0])
+        if is_sealed and not has_network and (complaint := _NO_NETWORK.search(line)):
+            return _no_network(complaint[0])
     return ""
 
 
 def _address(lines: list[str]) -> str:
-    found = (pattern.search(line) for line in lines for pattern in _ADDRESS)
-    return next((f"{match['host']}:{match['port']}" for match in found if match), "")
+    matches = (pattern.search(line) for line in lines for pattern in _ADDRESS)
+    return next((f"{match['host']}:{match['port']}" for match in matches if match), "")
 
 
 def _refused(address: str, *, cut_off: bool) -> str:

@@ -19,16 +19,16 @@ class Snapshot:
 
 def snapshots(entries: Iterable[Entry]) -> tuple[Snapshot, ...]:
     """The snapshots of all rounds that led to the present state, without those that were taken back."""
-    found: dict[int, str] = {}
+    trees: dict[int, str] = {}
     for entry in entries:
         event = entry.event
-        if isinstance(event, WorkspaceSeen) and not found and event.changes.tree:
-            found[0] = event.changes.tree
+        if isinstance(event, WorkspaceSeen) and not trees and event.changes.tree:
+            trees[0] = event.changes.tree
         elif isinstance(event, TurnEnded) and event.role is Role.WORKER and event.changes and event.changes.tree:
-            found[event.iteration] = event.changes.tree
+            trees[event.iteration] = event.changes.tree
         elif isinstance(event, Rewound) and not event.undone:
-            found = {number: tree for number, tree in found.items() if number <= event.to}
-    return tuple(Snapshot(number, tree) for number, tree in sorted(found.items()))
+            trees = {number: tree for number, tree in trees.items() if number <= event.to}
+    return tuple(Snapshot(number, tree) for number, tree in sorted(trees.items()))
 
 
 def first_bad(rounds: tuple[Snapshot, ...], holds: Callable[[Snapshot], bool]) -> int:

@@ -18,7 +18,7 @@ class Position:
     skill_state: Mapping[str, Any] | None = None
     tasks: tuple[Subtask, ...] = ()
     sessions: Mapping[str, Session] = field(default_factory=lambda: EMPTY)
-    """Those in which no agent has worked since. The others begin anew."""
+    """The sessions in which no agent has worked since. Agents of all others start a new session."""
     last_answer: str = ""
     gates: tuple[GateResult, ...] = ()
     needed: tuple[NeededGate, ...] = ()
@@ -30,12 +30,12 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Restoring:
-    """The workspace is to be put back to a snapshot, and that is not done yet."""
+    """A pending restoration of the workspace to a snapshot."""
 
     tree: str
     """The snapshot, as a git tree of the shadow repository."""
     kept: str = ""
-    """The snapshot of what was there before."""
+    """The snapshot of the workspace before it is put back."""
 
 
 @dataclass(frozen=True, slots=True)

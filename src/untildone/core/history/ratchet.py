@@ -18,13 +18,13 @@ LONGEST_TAIL = 2_000
 
 
 def due(loop: Loop, gates_of: GatesOf) -> RunGates | None:
-    """The checks to run, if nobody knows yet how many of them hold in the workspace as it is."""
+    """The action that runs the checks; None: their results in the present workspace are known, or the ratchet is off."""
     is_known = loop.changes.fingerprint == loop.weighed
     if not loop.settings.ratchet or is_known or not loop.changes.tree or loop.host is Host.HOOK:
         return None
     steps = (step for gate in gates_of(loop.settings) for step in gate.steps(loop) if isinstance(step.need, RunCommand))
-    found = tuple(steps)
-    return RunGates(found, weighs=True) if found else None
+    steps_of_checks = tuple(steps)
+    return RunGates(steps_of_checks, weighs=True) if steps_of_checks else None
 
 
 def weighed(loop: Loop, event: GatesRan) -> Loop:

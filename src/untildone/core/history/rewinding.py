@@ -18,13 +18,13 @@ _LEAVE = (Rested, Rewound, RetryRequested)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a loop was."""
+    """The state of a loop after one of its iterations."""
 
     position: Position
     seen: bool = True
-    """Whether the workspace was looked at when the iteration had ended."""
+    """Whether the state of the workspace was recorded at the end of the iteration."""
     messages: tuple[str, ...] = ()
-    """What the person said since: the agents do not hear it again."""
+    """The person's messages since then. They are not sent to agents again."""
 
 
 def after(entries: Iterable[Entry], iteration: int) -> Place | None:
@@ -32,14 +32,14 @@ def after(entries: Iterable[Entry], iteration: int) -> Place | None:
     loop: Loop | None = None
     then: Loop | None = None
     touched: set[str] = set()
-    there, seen = iteration == 0, True
+    is_there, seen = iteration == 0, True
     for entry in entries:
         event = entry.event
-        there = there and not (isinstance(event, _LEAVE) or _begins(event, iteration))
+        is_there = is_there and not (isinstance(event, _LEAVE) or _begins(event, iteration))
         loop = apply(loop, entry)
         if _ends(event, iteration):
-            there, seen = True, isinstance(event, TurnEnded) and event.changes is not None
-        if there:
+            is_there, seen = True, isinstance(event, TurnEnded) and event.changes is not None
+        if is_there:
             then, touched = loop, set()
         elif isinstance(event, TurnStarted):
             touched.add(session_key(event.role, event.profile))
@@ -51,20 +51,20 @@ def after(entries: Iterable[Entry], iteration: int) -> Place | None:
 def before_last(entries: Iterable[Entry]) -> tuple[Rewound, Place] | None:
     """The last rewind, and where the loop was before it. None: the loop was never taken back, or has worked since."""
     loop: Loop | None = None
-    found: tuple[Rewound, Place] | None = None
+    last: tuple[Rewound, Place] | None = None
     for entry in entries:
         event = entry.event
         if isinstance(event, Rewound) and loop is not None:
             changes = replace(loop.changes, tree=event.kept or loop.changes.tree)
-            found = event, Place(replace(_position(loop, set()), changes=changes))
+            last = event, Place(replace(_position(loop, set()), changes=changes))
         elif isinstance(event, TurnStarted):
-            found = None
+            last = None
         loop = apply(loop, entry)
-    return found
+    return last
 
 
 def account(loop: Loop, iteration: int, place: Place) -> str:
-    """What agents whose session begins anew are told; empty: all sessions go on."""
+    """The account of the rewind in the prompts of agents that start a new session; empty: all sessions continue."""
     then = place.position
     if loop.sessions.keys() <= then.sessions.keys() or not loop.spend.iterations:
         return ""

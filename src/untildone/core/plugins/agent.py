@@ -30,7 +30,7 @@ class Capabilities:
     """Its output says how many tokens a run used."""
     system_prompt: bool = False
     read_only: bool = False
-    """It can be told to read and change nothing, so that a supervisor cannot change what it judges."""
+    """It has a read-only mode, so that a supervisor cannot change what it judges."""
     native_goal: bool = False
     """It has a goal loop of its own, which can run inside of a turn: `Request.goal`."""
     interrupt: bool = False
@@ -50,10 +50,10 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Which versions of an agent program work. A version that nobody knows counts as new."""
+    """The versions of an agent program that work. An unknown version counts as new."""
 
     oldest: str = ""
-    """The oldest version that was tried; empty: none was."""
+    """The oldest version that was tested; empty: none was."""
     flags: Mapping[str, str] = field(default_factory=dict)
     """Options of the program that not every version from `oldest` on has, each with the first version that has it."""
 
@@ -78,12 +78,12 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a program keeps its login, as far as that can be seen without reading it."""
+    """Where a program keeps its login. Only the existence of these places is checked; their content is not read."""
 
     command: str = ""
     """What a person runs to log in; empty: the program needs no login."""
     variables: tuple[str, ...] = ()
-    """Environment variables, each of which is a login by itself."""
+    """Environment variables that each log the program in."""
     files: tuple[str, ...] = ()
     """Files, relative to the home folder, each of which is one."""
 
@@ -115,7 +115,7 @@ class Needs:
     writable: tuple[str, ...] = ()
     """Folders in which it keeps its sessions, caches and login. They are created if they do not exist."""
     copied: tuple[OwnFile, ...] = ()
-    """Files that it writes and that steer it as well: in a box it gets a copy, which is thrown away."""
+    """Files that the program writes and that also configure it. In a box it gets a copy, which is deleted afterwards."""
     read_only: tuple[OwnFile, ...] = ()
     """Files and folders that steer it, mostly inside the writable ones. They are created if they do not exist: else a program in
     the box could create them, and steer the program outside of it."""
@@ -173,7 +173,7 @@ class Agent(Protocol):
         ...
 
     def record(self, session_id: str, environment: Mapping[str, str], args: tuple[str, ...]) -> SessionRecord | None:
-        """Where a session is kept as a file of lines that only grows; None: nowhere, or nobody knows."""
+        """The append-only file of lines that records a session; None: there is none, or its place is unknown."""
         ...
 
     def settings_files(self, environment: Mapping[str, str]) -> tuple[SettingsFile, ...]:

@@ -13,7 +13,7 @@ from untildone.core.values.value import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an agent is asked to do in one run."""
+    """A request to an agent for one run."""
 
     prompt: str
     session: SessionUse = SessionUse.NEW
@@ -26,8 +26,9 @@ class Request:
     system_prompt: str | None = None
     permissions: Permissions = Permissions.WORK
     reviews: bool = False
-    """The run judges the work of another agent: it can only read, whatever `permissions` and `args` say, and no setting, hook or
-    instruction of the workspace reaches it, as far as the program can be told so. It leaves no session behind where it need not."""
+    """Whether the run judges the work of another agent. Then it is read-only regardless of `permissions` and `args`, and reads no
+    setting, hook or instruction of the workspace, as far as the program has options for that. It leaves no session behind where it need
+    not."""
     goal: bool = False
     """Whether the prompt is a goal for the program's own goal loop. When that loop ends, `Answer.claims` says so."""
     max_cost_usd: float | None = None
@@ -187,7 +188,7 @@ class Conversation(ABC):
 
     @property
     def session(self) -> str:
-        """The id of the session that the process has open; empty: it has none, or nobody knows."""
+        """The id of the session that the process has open; empty: none, or unknown."""
         return ""
 
     @property

@@ -52,7 +52,7 @@ class RunnerReport:
     failing: tuple[str, ...] = ()
     """The failed tests by name, as far as the runners list them."""
     recorded: tuple[str, ...] = ()
-    """The failed tests by name in JUnit reports, if the runners list none. They are told, and never ignored."""
+    """The names of failed tests in JUnit reports, if the output of the runners lists none. They are shown and never ignored."""
 
     @property
     def run(self) -> int:
@@ -194,7 +194,7 @@ def pending(loop: Loop, gates: tuple[Gate, ...]) -> tuple[tuple[Gate, GateStep],
 
 
 def _place(pair: tuple[Gate, GateStep]) -> tuple[int, int]:
-    """Where a step stands in the order: by what it needs, proofs by what they cost. One of a plugin comes last."""
+    """The sort key of a step: by what it needs, proofs by their cost, steps of plugins last."""
     need = pair[1].need
     name = need.command if isinstance(need, RunTrials) else ""
     return _ORDER.index(type(need)), PROOFS.index(name) if name in PROOFS else len(PROOFS)

@@ -79,5 +79,5 @@ class HookSetup(Protocol):
         ...
 
     def folder_of_runs(self, environment: Mapping[str, str]) -> Path | None:
-        """Where the run's folder must be created; None: anywhere."""
+        """The folder in which the run's folder must be created; None: any."""
         ...

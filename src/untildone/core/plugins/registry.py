@@ -32,6 +32,7 @@ class Registry(Generic[T]):
         self._protocol = protocol
         self._room = f"untildone.{kind}s"
         self._loaded: dict[str, T] = {}
+        self._own_names: tuple[str, ...] = ()
 
     def find(self, name: str) -> T:
         """The implementation called `name`. Raises UsageError if there is none, or if a plugin cannot be loaded."""
@@ -44,11 +45,13 @@ class Registry(Generic[T]):
         return tuple(sorted({*self.own_names(), *(point.name for point in self._entry_points())}))
 
     def own_names(self) -> tuple[str, ...]:
-        """The names in the folder, sorted. Cheaper than `names`: reads no metadata of installed packages."""
-        import pkgutil
+        """The names in the folder, sorted. Cheaper than `names`: reads no metadata of installed packages, and the folder once."""
+        if not self._own_names:
+            import pkgutil
 
-        folder = sys.modules[self._room].__path__
-        return tuple(sorted(module.name for module in pkgutil.iter_modules(folder) if not module.name.startswith("_")))
+            found = (module.name for module in pkgutil.iter_modules(sys.modules[self._room].__path__))
+            self._own_names = tuple(sorted(name for name in found if not name.startswith("_")))
+        return self._own_names
 
     def variants(self, name: str) -> tuple[str, ...]:
         """The names of the variants that a package of the folder knows, such as `package:REST`. It may make others too."""

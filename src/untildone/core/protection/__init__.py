@@ -1,1 +1,1 @@
-"""What an agent may reach, and what nobody may read: sandbox, hosts, secrets."""
+"""What agents may reach, and what must stay secret: sandbox, hosts, secrets."""

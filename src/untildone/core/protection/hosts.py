@@ -65,11 +65,11 @@ class Hosts:
 
     def find(self, name: str, port: int) -> HostRule | None:
         """The rule that allows this host: one that names it rather than its domain; None: there is none."""
-        found = [rule for rule in self.rules if rule.covers(name, port)]
-        return min(found, key=lambda rule: (rule.is_domain, rule.port is None), default=None)
+        rules = [rule for rule in self.rules if rule.covers(name, port)]
+        return min(rules, key=lambda rule: (rule.is_domain, rule.port is None), default=None)
 
     def names(self, name: str) -> bool:
-        """Whether a rule is about this name, whatever the port."""
+        """Whether a rule covers this name, on any port."""
         return any(rule.covers(name, rule.port or USUAL_PORTS[0]) for rule in self.rules)
 
     @property

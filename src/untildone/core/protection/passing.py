@@ -14,8 +14,6 @@ from untildone.core.children import SOCKET
 from untildone.core.protection.secret_values import looks_secret
 from untildone.core.protection.usual_variables import TABLE
 
-EVERYTHING = "*"
-"""As a name of the person: the whole environment passes."""
 PRIVATE = (
     "UNTILDONE_TOKEN",
     "UNTILDONE_NOTIFY_SECRET",
@@ -46,7 +44,7 @@ def passed(environment: Mapping[str, str], own: Collection[str] = (), named: Col
 
 
 def left_out(environment: Mapping[str, str], own: Collection[str] = (), named: Collection[str] = ()) -> frozenset[str]:
-    """The names that do not pass, without untildone's own, which nobody can name."""
+    """The names of variables that do not pass. Untildone's own are left out: no setting can let them pass."""
     kept = passed(environment, own, named)
     return frozenset(name for name in environment if name not in kept and name not in PRIVATE)
 
@@ -61,24 +59,23 @@ def _passes(name: str, value: str, own: tuple[str, ...], named: tuple[str, ...])
 
 @lru_cache(maxsize=64)
 def _any_of(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches the names; one that ends in `*` stands for all that begin so."""
+    """A pattern that matches any of the names. A name that ends in `*` stands for every name with that beginning: `*` itself for all."""
     forms = (f"{re.escape(name[:-1])}.*" if name.endswith("*") else re.escape(name) for name in dict.fromkeys(names))
     return re.compile("|".join(forms) or "(?!)", re.DOTALL)
 
 
 def mentioned(text: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the names that a text contains as words, in their order there. Short and plain words are no sign of a variable, but with a
-    dollar."""
-    wanted = [name for name in names if name and name in text]
-    if not wanted:
+    """The names that a text contains as words, in the order of the text. A short or plain word counts only with a dollar sign before it."""
+    candidates = [name for name in names if name and name in text]
+    if not candidates:
         return ()
-    choice = "|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))
-    found = re.finditer(rf"(?P<dollar>\$\{{?)?(?<![A-Za-z0-9_])(?P<name>{choice})(?![A-Za-z0-9_])", text)
-    return tuple(dict.fromkeys(each["name"] for each in found if each["dollar"] or _is_telling(each["name"])))
+    choice = "|".join(map(re.escape, sorted(candidates, key=len, reverse=True)))
+    matches = re.finditer(rf"(?P<dollar>\$\{{?)?(?<![A-Za-z0-9_])(?P<name>{choice})(?![A-Za-z0-9_])", text)
+    return tuple(dict.fromkeys(each["name"] for each in matches if each["dollar"] or _is_telling(each["name"])))
 
 
 def mentioned_in_command(command: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the names that a command mentions and does not set itself."""
+    """The names that a command mentions and does not set itself."""
     return mentioned(re.sub(r"(?<![A-Za-z0-9_$])\w+=", "", command), names)
 
 
@@ -106,17 +103,17 @@ def not_got(names: tuple[str, ...]) -> str:
     return f"{', '.join(names)} {are} set where untildone runs, but not passed on: `{flags(names)}`." if names else ""
 
 
-def notice(found: Mapping[str, str]) -> str:
+def notice(mentions: Mapping[str, str]) -> str:
     """The line at the start of a run about variables that are left out, each with what mentions it; empty if there are none."""
-    names = tuple(found)[:MOST_NAMED]
+    names = tuple(mentions)[:MOST_NAMED]
     if not names:
         return ""
-    each = ", ".join(f"{name} ({found[name]})" for name in names)
+    each = ", ".join(f"{name} ({mentions[name]})" for name in names)
     return f"Set here, but not passed on to agents and checks: {each}. hint: {flags(names)}"
 
 
 def refer_to(text: str, names: Iterable[str]) -> Iterator[str]:
-    """Those of the names to which the settings of a program refer: `$NAME`, `${NAME}`, `{env:NAME}`, `env_key = "NAME"`."""
+    """The names to which the settings of a program refer: `$NAME`, `${NAME}`, `{env:NAME}`, `env_key = "NAME"`."""
     for name in mentioned(text, names):
         word = re.escape(name)
         if re.search(rf"\$\{{?{word}\b|\{{env:{word}\}}|(?i:env\w*)[\"']?\s*[:=]\s*\[?[^\]\n]*[\"']{word}[\"']", text):

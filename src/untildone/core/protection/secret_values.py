@@ -167,7 +167,7 @@ def _in_address(value: str) -> set[str]:
     """The value as part of an address: libraries differ in what they leave as it is, and in the letters of `%2f`."""
     forms = {_percents(value, safe) for safe in ("", "/", "!*'()", "/:@!*'()")}
     forms |= {form.replace("%20", "+") for form in forms}
-    return forms | {re.sub(r"%..", lambda found: found[0].lower(), form) for form in forms}
+    return forms | {re.sub(r"%..", lambda match: match[0].lower(), form) for form in forms}
 
 
 def _percents(value: str, safe: str) -> str:
@@ -183,7 +183,7 @@ def _without_percents(value: str) -> str:
     if "%" not in value:
         return value
     content = re.sub(
-        rb"%([0-9a-fA-F]{2})", lambda found: bytes.fromhex(found[1].decode()), value.encode(errors="surrogateescape")
+        rb"%([0-9a-fA-F]{2})", lambda match: bytes.fromhex(match[1].decode()), value.encode(errors="surrogateescape")
     )
     text = content.decode(errors="surrogateescape")
     return text if len(text) >= SHORTEST_SECRET else value

@@ -61,7 +61,7 @@ class Redactor:
         return RedactingStream(self)
 
     def settled(self, content: bytes) -> int:
-        """How many bytes from the start of `content` cannot become part of a secret, whatever bytes follow."""
+        """How many bytes from the start of `content` cannot be part of a secret, no matter which bytes follow."""
         if not content:
             return 0
         cut = min((_start_of_partial(needle, content) for needle in self._ending_in(content[-1])), default=len(content))

@@ -28,7 +28,7 @@ def may_complete(loop: Loop, outcome: Outcome) -> bool:
 
 
 def named_by(settings: LoopSettings) -> tuple[NeededGate, ...]:
-    """The gates that the settings name by themselves, whatever the journal says about the claim. Gates of plugins are not known here."""
+    """The gates that follow from the settings alone, without the journal's account of the claim. Gates of plugins are not known here."""
     checks = tuple(NeededGate("check", command) for command in settings.checks)
     changed = (NeededGate("require_change"),) if settings.require_change else ()
     untampered = (NeededGate("tampering"),) if settings.fail_on_tampering else ()

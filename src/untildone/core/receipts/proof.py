@@ -29,15 +29,19 @@ def level(loop: Loop) -> Proof:
     """The proof level of the loop; NONE unless its outcome is `verified`."""
     if loop.outcome is not Outcome.VERIFIED:
         return Proof.NONE
-    # A proof that had nothing to run, such as `red_first` without a new test, says nothing about rooms.
-    ran = [result for result in loop.gates if result.room or result.gate not in PROOFS]
-    rooms = [result.room for result in ran if result.command]
-    sealed = bool(rooms) and all(room is RoomKind.SEALED for room in rooms)
-    if not sealed or loop.settings.tests is TestsRule.FREE:
+    if not _is_sealed(loop) or loop.settings.tests is TestsRule.FREE:
         return Proof.CHECKED
     proved = {result.gate for result in loop.gates if result.passed and result.proves}
     unseen = bool(proved & {"held_out", "acceptance"}) and _were_boxed(loop)
     return Proof.HELD_OUT if unseen else Proof.CAUSAL if "causal" in proved else Proof.CLEAN
+
+
+def _is_sealed(loop: Loop) -> bool:
+    """Whether every command ran in a sealed room."""
+    # A proof that had nothing to run, such as `red_first` without a new test, says nothing about rooms.
+    ran = [result for result in loop.gates if result.room or result.gate not in PROOFS]
+    rooms = [result.room for result in ran if result.command]
+    return bool(rooms) and all(room is RoomKind.SEALED for room in rooms)
 
 
 def _were_boxed(loop: Loop) -> bool:
@@ -49,8 +53,10 @@ def _were_boxed(loop: Loop) -> bool:
 def sentence(loop: Loop) -> str:
     """How the loop was verified: "in a clean room: 212 passed"; empty if there is nothing to say."""
     proved = level(loop)
-    where = "" if proved is Proof.NONE else "in place" if proved is Proof.CHECKED else "in a clean room"
-    if not where or not any(result.command for result in loop.gates):
+    if proved is Proof.NONE or not any(result.command for result in loop.gates):
         return ""
+    where = "in a clean room" if _is_sealed(loop) else "in place"
+    if proved is Proof.CHECKED and _is_sealed(loop):
+        where += ", with tests that were free to change"
     tests = "; ".join(dict.fromkeys(result.tests for result in loop.gates if result.tests))
     return f"{where}: {tests}" if tests else where

@@ -142,8 +142,8 @@ class Work:
     @property
     def judges(self) -> frozenset[str]:
         """Judge files that the agent changed or added."""
-        found = self.survey
-        return frozenset(file.path for file in (*found.changed, *found.added, *found.approved))
+        survey = self.survey
+        return frozenset(file.path for file in (*survey.changed, *survey.added, *survey.approved))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class TrialsRan:
     problem: str = ""
     """Why no trial could be run, as a reason for people."""
     took: float | None = None
-    """How many seconds it all took; None: as long as the runs one after the other."""
+    """How many seconds all runs took together; None: the sum of the single runs."""
 
     @property
     def seconds(self) -> float:

@@ -192,8 +192,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 def _evaluated(module: str, text: str) -> Any:
     """What an annotation means in a module. Most are names, and compiling these would take longer than reading a checkpoint."""
     names = vars(sys.modules[module])
-    found = names.get(text) or getattr(builtins, text, None)
-    return found if found is not None else eval(text, names)
+    value = names.get(text) or getattr(builtins, text, None)
+    return value if value is not None else eval(text, names)
 
 
 def _annotations(kind: Any) -> Iterable[tuple[str, str]]:

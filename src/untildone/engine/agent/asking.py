@@ -108,8 +108,8 @@ class Asking:
 
     def _continued(self, action: AskAgent) -> AskAgent:
         """The action, in the session that the agent's program has still open, if no other process could open it again."""
-        wanted = action.ask.session is SessionUse.RESUME and not needs_new_session(self.loop, action.ask.role)
-        held = self.hands.standby.session(action.agent) if wanted else ""
+        resumes = action.ask.session is SessionUse.RESUME and not needs_new_session(self.loop, action.ask.role)
+        held = self.hands.standby.session(action.agent) if resumes else ""
         known = self.loop.session_of(action.ask.role, action.agent.profile)
         if not held or known is None or known.session_id != held or action.session is not SessionUse.NEW:
             return action

@@ -54,7 +54,8 @@ class Forks:
         return bool(reason)
 
     def why_fresh(self, action: AskAgent) -> tuple[str, ...]:
-        """A sentence for the person if a reviewer that could fork the session does not, because nobody can vouch for its transcript."""
+        """A sentence for the person if a reviewer that could fork the session does not, because its transcript is not known to be
+        unchanged."""
         session = self.loop.session_of(Role.WORKER, action.agent.profile)
         could = action.ask.role is Role.SUPERVISOR and action.session is SessionUse.NEW and self._is_forkable(action)
         if session is None or session.transcript or not could or self._record(action, session.session_id) is None:

@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Collection, Set
 
 from untildone.engine.surroundings import Surroundings
-from untildone.system import apart, orphans
+from untildone.system import orphans
+from untildone.system.program import apart
 
 INSTALLED = ("/usr/bin/", "/usr/sbin/", "/usr/lib/", "/usr/libexec/", "/usr/local/", "/opt/", "/nix/store/", "/snap/")
 """Where package managers put programs: servers often lie in a folder that is not on PATH."""

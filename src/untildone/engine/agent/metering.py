@@ -1,4 +1,4 @@
-"""What the agent of a turn uses: the limits hold while it works, as far as it reports that."""
+"""Meters the agent of a turn, so that limits are enforced while it works, as far as it reports its usage."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from untildone.core import apply
 from untildone.core import budget as budgets
+from untildone.core.applying import sessions
 from untildone.core.events import BudgetWarned, UsageSeen
 from untildone.core.limits import Limit
 from untildone.core.loop import Loop
@@ -61,10 +61,10 @@ class Meter:
             self.take_line(line)
 
     def conclude(self, choice: AgentChoice, answer: Answer) -> Answer:
-        """The answer with what was used beside it. Warn of limits that do not hold for this agent."""
+        """The answer with its usage. Warns of limits that cannot be enforced for this agent."""
         self._warn_if_unpriced(choice, answer)
         if self._side is not None:
-            answer = apply.with_total(self._loop, answer, self._side.session_growth())
+            answer = sessions.with_total(self._loop, answer, self._side.session_growth())
             self._warn_if_unmetered(choice, answer)
         return answer
 
@@ -78,7 +78,7 @@ class Meter:
         return budgets.spent(self._loop.own_budget, spend) is not None
 
     def _warn(self, spend: Spend) -> None:
-        """Warn of a limit of which a long turn uses most: the next decision may be an hour away."""
+        """Warn of a limit that is nearly used up during a turn: the next decision may be an hour away."""
         for gauge in budgets.gauges(self._loop.own_budget, spend):
             is_due = gauge.is_nearly_used() and not gauge.used_up and gauge.limit not in self._loop.warned
             if is_due and gauge.limit is not Limit.ITERATIONS:
@@ -91,12 +91,12 @@ class Meter:
             return
         self._noted, self._note_from = self._used.usage, now + NOTE_EVERY
         growth = self._side.session_growth() if self._side else self._used.session_growth
-        total = apply.with_total(self._loop, Answer(), growth).session_total
+        total = sessions.with_total(self._loop, Answer(), growth).session_total
         known = SoFar(self._used.usage, now - self._began, self._used.priced, total)
         self._hands.stepper.write(UsageSeen(turn.role, turn.iteration, known), sync=False)
 
     def take_line(self, line: bytes) -> bool:
-        """Take a line that the agent's program wrote beside its output. True: the reader knows it."""
+        """Take a line that the agent's program wrote beside its output. Returns whether the reader knows it."""
         events = self._side.feed_side(line) if self._side else None
         for event in events or ():
             if isinstance(event, Used):
@@ -111,18 +111,18 @@ class Meter:
         self._used, self._hands.used_in_turn = event, event.usage
 
     def _warn_if_unmetered(self, choice: AgentChoice, answer: Answer) -> None:
-        """Say once that a limit of dollars or tokens holds at the end of a turn only."""
+        """Warn once that a limit of dollars or tokens is checked only at the end of a turn."""
         profile = choice.profile
-        if self._is_metered or profile in self._hands.unmetered or not apply.usage_of(self._loop, answer).tokens:
+        if self._is_metered or profile in self._hands.unmetered or not sessions.usage_of(self._loop, answer).tokens:
             return
         self._hands.unmetered.add(profile)
         sentence = f"{profile} did not report what it uses while it worked: its limits are checked after each turn."
         self._hands.observer.agent(Notice(sentence), self._loop)
 
     def _warn_if_unpriced(self, choice: AgentChoice, answer: Answer) -> None:
-        """Say once that a limit of dollars does not hold, because nobody knows what the agent's model costs."""
+        """Warn once that a limit of dollars has no effect, because the price of the agent's model is unknown."""
         profile, limit = choice.profile, self._loop.budget.cost_usd
-        if limit is None or profile in self._hands.unpriced or not apply.usage_of(self._loop, answer).unpriced:
+        if limit is None or profile in self._hands.unpriced or not sessions.usage_of(self._loop, answer).unpriced:
             return
         self._hands.unpriced.add(profile)
         model = answer.model or choice.model

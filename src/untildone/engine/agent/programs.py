@@ -140,9 +140,9 @@ def explained(
         sentence = f"{agent.program} does not know {name}, which you hand to it."
         return Failure(FailureKind.UNAVAILABLE, f"{sentence} Leave it out, or correct it.")
     version = known_version(agent, environment, box)
-    wanted = agent.versions.flags.get(name, agent.versions.oldest)
+    needed = agent.versions.flags.get(name, agent.versions.oldest)
     which = f"{agent.program} {version}".rstrip()
-    age = f"it is older than {wanted}" if is_older(version, wanted) else "it is too old, or too new for this untildone"
+    age = f"it is older than {needed}" if is_older(version, needed) else "it is too old, or too new for this untildone"
     return Failure(
         FailureKind.UNAVAILABLE,
         f"{which} does not know {name}, which untildone needs: {age}. Upgrade it with: {agent.install}",

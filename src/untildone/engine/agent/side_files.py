@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, islice
 
-from untildone.system.lines import LineFramer
+from untildone.system.program.lines import LineFramer
 
 LOOK_EVERY = 0.02
 """Seconds between two looks at the sizes of the files."""
@@ -48,7 +48,7 @@ class SideFiles:
         """The lines since the last call, of a program that has ended."""
         if self._patterns:
             self._search(time.monotonic())
-        # None may take the looks of another: an agent can fill one file to hide what its program adds to the other.
+        # Each file has its own number of reads: an agent can fill one file to keep the other from being read.
         looks = LAST_CHUNKS // max(1, len(self._files))
         for file in self._files.values():
             for _ in range(looks):

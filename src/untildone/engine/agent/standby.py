@@ -16,7 +16,7 @@ from untildone.core.protection.hosts import Hosts
 from untildone.core.protection.sandbox import HostAsked
 from untildone.engine.boxes import Plan, covers
 from untildone.engine.boxes.network import Connected
-from untildone.system.process import Ended, Open
+from untildone.system.program.process import Ended, Open
 
 MOST_TURNS = 20
 """Of one process. The next one resumes the session, so that what a program piles up in its memory goes."""
@@ -28,7 +28,7 @@ class Key:
 
     choice: AgentChoice
     invocation: Invocation
-    """Without what only the first turn of a process needs: the prompt and the session."""
+    """The invocation without the prompt and the session, which only the first turn of a process needs."""
     environment: Mapping[str, str]
     folder: str
     plan: Plan | None

@@ -14,9 +14,9 @@ from untildone.core.plugins.agent_io import Conversation, Notice, Request
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
 from untildone.engine.agent import programs
-from untildone.system import process
 from untildone.system.guard import guarded
-from untildone.system.process import Cause, Spawn
+from untildone.system.program import process
+from untildone.system.program.spawn import Cause, Spawn
 
 PROMPT = "Say OK."
 PATIENCE = 120.0

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from untildone import agents
-from untildone.core import apply
 from untildone.core import budget as budgets
 from untildone.core.actions import AskAgent
 from untildone.core.answers import agreement
+from untildone.core.applying import sessions
 from untildone.core.errors import AgentMissing, BoxNotMade, LoopNotFound, ResourcesShort, UsageError
 from untildone.core.events import (
     HostsAsked,
@@ -49,11 +49,12 @@ from untildone.engine.agent.asking import Asking, Start
 from untildone.engine.agent.metering import Meter
 from untildone.engine.agent.standby import Warm
 from untildone.engine.boxes.refusals import Refusals
-from untildone.engine.stepper import Seen
+from untildone.engine.stepper_ports import WorkspaceAfterTurn
 from untildone.engine.verdicts.gating import SHORTEST
-from untildone.system import process
-from untildone.system.process import Cause, Ended, Open, Spawn
-from untildone.workspace import worktrees
+from untildone.system.program import process
+from untildone.system.program.process import Ended, Open
+from untildone.system.program.spawn import Cause, Spawn
+from untildone.workspace.person_git import worktrees
 
 if TYPE_CHECKING:
     from untildone.engine.boxes.network import Connected
@@ -264,20 +265,11 @@ class Turn:
         self.hands.observer.agent(event, self.loop)
 
     def _conclude(self, start: Start, ended: Ended) -> None:
-        action, request, now = start.action, start.request, self.around.clock()
+        action, now = start.action, self.around.clock()
         answer = limits.in_local_time(start.reader.finish(ended.exit_code, ended.stderr_tail, now), now)
         if answer.failure is not None:
             self.hands.standby.end(broke_off=start.turn is not None and answer.failure.kind in BROKE_OFF)
-            agent, environment = agents.of(action.agent), self.asking.environment(action)
-            explained = programs.explained(
-                agent,
-                request,
-                answer.failure,
-                environment,
-                lambda: self.asking.box_for_version(action),
-                frozenset(self.around.environment.keys() - environment.keys() - {*PRIVATE}),
-            )
-            answer = replace(answer, failure=explained)
+            answer = replace(answer, failure=self._explained(start, answer.failure))
         answer = self._meter.conclude(action.agent, answer)
         self._end_survivors(ended, answer)
         if self._refusals is not None and self._refusals.sentences:
@@ -291,7 +283,7 @@ class Turn:
             failure = Failure(FailureKind.TIMEOUT, f"no answer within {self.allowed or 0:g} s")
             self._finish(action, replace(answer, failure=failure), ended.seconds)
         elif reason is not None:
-            usage, total = apply.usage_of(self.loop, answer), answer.session_total
+            usage, total = sessions.usage_of(self.loop, answer), answer.session_total
             self.around.site.secure(self.loop, self._title(action), self.around.redactor)
             self.stepper.write(
                 TurnInterrupted(action.ask.role, action.iteration, reason, ended.seconds, usage, answer.priced, total),
@@ -299,6 +291,18 @@ class Turn:
             )
         else:
             self._finish(action, replace(answer, text=answer.text[-KEPT_ANSWER:]), ended.seconds)
+
+    def _explained(self, start: Start, failure: Failure) -> Failure:
+        """The failure, with what the person can do about an unknown option or a missing variable."""
+        action, environment = start.action, self.asking.environment(start.action)
+        return programs.explained(
+            agents.of(action.agent),
+            start.request,
+            failure,
+            environment,
+            lambda: self.asking.box_for_version(action),
+            frozenset(self.around.environment.keys() - environment.keys() - {*PRIVATE}),
+        )
 
     def _end_survivors(self, ended: Ended, answer: Answer) -> None:
         """End what is left of an agent that was killed or broke off: with its launcher gone, the agent itself may still be at work.
@@ -331,8 +335,10 @@ class Turn:
         return Interruption.TIMEOUT if by_own_limit else Interruption.BUDGET
 
     def _finish(self, action: AskAgent, answer: Answer, seconds: float) -> None:
-        def look(_ended: TurnEnded) -> Seen:
-            return self._look(action) if action.ask.role is Role.WORKER else Seen(self._changed_by_others())
+        def look(_ended: TurnEnded) -> WorkspaceAfterTurn:
+            return (
+                self._look(action) if action.ask.role is Role.WORKER else WorkspaceAfterTurn(self._changed_by_others())
+            )
 
         forks = self.asking.forks
         transcript = forks.transcript(action, answer, self._prompt) if forks.may_be_forked(action) else ""
@@ -359,11 +365,11 @@ class Turn:
             return None, problem
         return tests, None
 
-    def _look(self, action: AskAgent) -> Seen:
+    def _look(self, action: AskAgent) -> WorkspaceAfterTurn:
         loop = self.loop
         kept = self.around.site.keep(loop, self._title(action), self.hands.must_stop, self.around.redactor)
         commit = kept.head if kept.made else None
-        return Seen(self.stepper.workspace.look(loop.changes, commit, self.hands.must_stop), kept.note)
+        return WorkspaceAfterTurn(self.stepper.workspace.look(loop.changes, commit, self.hands.must_stop), kept.note)
 
     def _changed_by_others(self) -> Changes | None:
         """The workspace, if a supervisor changed it although it must not: then the gate results are void. None: unchanged."""

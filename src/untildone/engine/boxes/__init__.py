@@ -16,7 +16,7 @@ from untildone.core.model import LoopSettings
 from untildone.core.plugins.agent import Needs
 from untildone.core.protection.sandbox import Containment, Sandbox, SandboxNet
 from untildone.system import loading
-from untildone.system.box import sandbox, seccomp
+from untildone.system.box import sandbox, scoping, seccomp
 from untildone.system.box.sandbox import Box, Mount
 
 NONE = Needs()
@@ -84,8 +84,10 @@ def containment(settings: LoopSettings) -> Containment:
 
 def check(plan: Plan) -> None:
     """UsageError if no box can be made for the plan, for a reason that the person can mend."""
+    from untildone.engine.boxes import own_program
     from untildone.engine.boxes.mounts import unusable
 
+    own_program.keep_apart()
     if reason := unusable(plan):
         raise UsageError(reason.sentence, reason.hint)
 
@@ -93,7 +95,6 @@ def check(plan: Plan) -> None:
 def box_of(plan: Plan) -> Box:
     """The box of an agent. Creates the folders and files that must exist for it. UsageError if it cannot be made."""
     from untildone.engine.boxes.mounts import mounts
-    from untildone.engine.boxes.network import scoped
 
     check(plan)
     made = mounts(plan)
@@ -110,7 +111,7 @@ def box_of(plan: Plan) -> Box:
         links=made.links,
         filter=seccomp.file(),
     )
-    return scoped(box)
+    return scoping.scoped(box)
 
 
 def concealed(plan: Plan) -> tuple[Mount, ...]:

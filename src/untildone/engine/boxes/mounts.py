@@ -19,8 +19,6 @@ from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
 from untildone.engine.boxes.own_files import (
     copied,
-    is_linked_elsewhere,
-    made_cache,
     made_temporary,
     private_opener,
     text_of,
@@ -58,6 +56,7 @@ OF_SYSTEM = (
     ),
 )
 """Secrets of the machine, which root could read."""
+_PATH = re.compile(r"(?:~|\$\w+|\$\{\w+\})?/[^\s\"'`;,()<>|&\\]+")
 LAYERS = "layers"
 """The folder with the layers of a box that leaves nothing, in the folder of its own files."""
 MOST_PROJECTS = 300
@@ -79,17 +78,20 @@ class Made:
 
 def unusable(plan: Plan) -> Problem | None:
     """Why no box can be made for a plan; None: one can."""
+    chosen = (*plan.settings.allow_write, *plan.settings.allow_read)
     if plan.root == os.sep:
         return Problem("A box cannot protect anything if the workspace is the whole file system.", "work in a folder")
+    if not chosen:
+        return None
     written = _written_by_agents(plan)
-    for path in (*plan.settings.allow_write, *plan.settings.allow_read):
+    own = [path for path in map(os.path.realpath, plan.hidden) if not is_below(plan.root, path)]
+    for path in chosen:
         full = expanded(path, plan)
         if not os.path.exists(full):
             return Problem(
                 f"The path {full}, which agents in the sandbox may use, does not exist.", "create it, or leave it out"
             )
         real = os.path.realpath(full)
-        own = [path for path in map(os.path.realpath, plan.hidden) if not is_below(plan.root, path)]
         if any(is_below(real, path) for path in own):
             return Problem(f"The path {full} belongs to untildone, and no agent may reach it.", "leave it out")
         if written.lead_astray(full):
@@ -191,6 +193,12 @@ class _Maker:
         self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
         listed = sorted({*glob.glob("/home/*"), "/root", *_homes()})
         self._homes = tuple(path for path in listed if os.path.isdir(path) and os.path.realpath(path) == path)
+        keys = (os.path.join(self.home, name) for name in home.KEYS)
+        self._never_whole = frozenset((*keys, *map(os.path.realpath, plan.others)))
+        """Folders with keys, or of other agents, which a folder of programs inside of them does not make visible."""
+        containers = (os.path.join(self.home, name) for name in ("", ".config", ".local", ".local/share", ".cache"))
+        self._broad = frozenset((*PRIVATE, RUNTIME, *map(os.path.normpath, containers), *self._homes))
+        """Folders that contain too much to be shown as a whole: home folders, folders of caches."""
 
     # The machine
 
@@ -320,27 +328,9 @@ class _Maker:
             for name in names if os.path.isabs(folder) and os.path.isdir(folder) else ():
                 yield from self._writable(os.path.join(folder, name))
         yield from self._of_services()
-        yield from self._of_own_program() if is_linked_elsewhere() else ()
         for pattern in home.RUN_AT_START:
             for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
                 yield from [Mount(Access.READ, path)] if os.path.realpath(path) == path else []
-
-    def _of_own_program(self) -> Iterator[Mount]:
-        """A cache of the box's own in the place of that of `uv`, which links what it installs: through the person's, an agent would change
-        untildone itself."""
-        folders = (
-            self.environment.get("UV_CACHE_DIR", ""),
-            self.environment.get("XDG_CACHE_HOME", ""),
-            os.path.join(self.home, ".cache"),
-        )
-        for folder in (folders[0], *(os.path.join(each, "uv") for each in folders[1:] if each)):
-            real = os.path.realpath(folder)
-            if (
-                os.path.isabs(folder)
-                and os.path.isdir(real)
-                and not any(is_below(each, real) for each in (self.home, self.plan.root))
-            ):
-                yield Mount(Access.WRITE, real, made_cache(self.plan.private, real))
 
     def _of_services(self) -> Iterator[Mount]:
         """New folders in the place of those in which services of the person say how they are reached."""
@@ -419,9 +409,9 @@ class _Maker:
     def _package(self, path: str) -> str:
         """What belongs to a folder of programs: the folder above `bin`, unless that contains much else."""
         parent = os.path.dirname(path)
-        keys = (os.path.join(self.home, name) for name in home.KEYS)
-        kept = parent in (*keys, *map(os.path.realpath, self.plan.others)) or self._is_broad(parent)
-        return parent if os.path.basename(path) in BIN_NAMES and not kept else path
+        if os.path.basename(path) not in BIN_NAMES or parent in self._never_whole or self._is_broad(parent):
+            return path
+        return parent
 
     def _is_of_person(self, path: str) -> bool:
         """Whether a path is the person's choice already, or too much to be shown as a whole."""
@@ -429,10 +419,8 @@ class _Maker:
         return self._is_broad(path) or any(is_below(path, each) for each in chosen)
 
     def _is_broad(self, path: str) -> bool:
-        """Whether a folder contains too much to be shown as a whole: the home folder of somebody, a folder of caches."""
-        containers = (os.path.join(self.home, name) for name in ("", ".config", ".local", ".local/share", ".cache"))
-        broad = (*PRIVATE, RUNTIME, *map(os.path.normpath, containers), *self._homes)
-        return any(is_below(each, path) for each in broad)
+        """Whether a folder contains too much to be shown as a whole."""
+        return any(is_below(each, path) for each in self._broad)
 
     def _is_own_place(self, path: str) -> bool:
         """Whether a path lies in a folder of which the box has its own."""
@@ -491,12 +479,31 @@ class _Maker:
                 self.links[file.path] = os.readlink(file.path)
             if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
+        yield from self._scripts_of_settings()
         for pattern in needs.of_projects:
             yield from self._of_other_projects(pattern)
         for path in needs.fresh:
             yield from self._emptied(path)
         for path in needs.installed:
             yield from self._show(path) if _is_filled(path) else self._emptied(path)
+
+    def _scripts_of_settings(self) -> Iterator[Mount]:
+        """Scripts in the agent's folders that its settings name, such as that of a status line, with what lies beside them in a folder of
+        their own: they run outside of boxes too."""
+        folders = [os.path.realpath(path) for path in self.plan.needs.writable]
+        for file in (*self.plan.needs.read_only, *self.plan.needs.copied):
+            text = text_of(file.path) if file.content is not None and os.path.isfile(file.path) else None
+            for path in {os.path.realpath(self._outside(word)) for word in _PATH.findall(text or "")}:
+                if os.path.isfile(path) and any(is_below(path, folder) for folder in folders):
+                    beside = os.path.dirname(path)
+                    yield Mount(Access.READ, path if beside in folders else beside)
+
+    def _outside(self, word: str) -> str:
+        """The path that a word of a settings file means, with `~` or a variable at its beginning."""
+        first, _, rest = word.partition("/")
+        known = {"~": self.home, "": "", "HOME": self.home}
+        name = first.strip("${}")
+        return f"{known.get(name, self.environment.get(name, ''))}/{rest}"
 
     def _of_other_projects(self, pattern: str) -> Iterator[Mount]:
         """What steers the agent in other projects than that of the workspace."""

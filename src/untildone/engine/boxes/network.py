@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,9 +18,8 @@ from untildone.core.protection.sandbox import HostAsked, SandboxNet
 from untildone.engine.place import Place
 from untildone.system import disk
 from untildone.system.box import scoping
-from untildone.system.box.proxy import Proxy, interpreter
-from untildone.system.box.sandbox import Access, Box, Mount, Network
-from untildone.workspace.rooms.toolchain.caches import is_below
+from untildone.system.box.proxy import Proxy
+from untildone.system.box.sandbox import Network
 
 LARGEST = 1 << 20
 """Bytes of a settings file that are read."""
@@ -48,31 +45,9 @@ def connected(
         return
     with Proxy(allowed(settings, choice, environment), environment) as proxy:
         launcher, variables = (*proxy.launcher, *box.launcher), {**box.variables, **proxy.environment}
-        mounts = (*box.mounts, *interpreter_for(box))
+        mounts = (*box.mounts, *scoping.interpreter_for(box))
         own = replace(box, network=Network.NONE, launcher=launcher, variables=variables, mounts=mounts)
         yield Connected(replace(place, box=own, descriptors=(*place.descriptors, proxy.descriptor)), proxy.asked)
-
-
-def scoped(box: Box) -> Box:
-    """The box, kept from abstract sockets of the machine whose network it has, where the kernel can do that."""
-    if box.network is not Network.HOST or not scoping.is_possible():
-        return box
-    mounts = (*box.mounts, *interpreter_for(box))
-    return replace(box, launcher=(*scoping.launcher(), *box.launcher), mounts=mounts)
-
-
-def interpreter_for(box: Box) -> tuple[Mount, ...]:
-    """The Python of the launcher, if the box does not show it."""
-    path = interpreter()
-    around = [mount for mount in box.mounts if is_below(path, mount.path)]
-    nearest = max(around, key=lambda mount: len(mount.path), default=None)
-    if (
-        nearest is not None
-        and nearest.access not in (Access.HIDDEN, Access.EMPTY)
-        and nearest.source in ("", nearest.path)
-    ):
-        return ()
-    return (Mount(Access.READ, os.path.realpath(sys.base_prefix)),)
 
 
 def allowed(settings: LoopSettings, choice: AgentChoice, environment: Mapping[str, str]) -> Hosts:

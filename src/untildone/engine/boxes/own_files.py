@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import shutil
-import sys
 import tempfile
 
 from untildone.core.plugins.agent import OwnFile
@@ -45,25 +43,6 @@ def written_file(private: str, folder: str, name: str, text: str) -> str:
 def private_opener(path: str, flags: int) -> int:
     """Opens a file that only its owner may read."""
     return os.open(path, flags, 0o600)
-
-
-def made_cache(private: str, path: str) -> str:
-    """A folder of the box in the place of a cache at this path."""
-    return _made_folder(private, f"cache-{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}")
-
-
-def is_linked_elsewhere() -> bool:
-    """Whether a file of this program that the person may write has another name: a package manager linked it from its cache, and a program
-    that writes there changes it."""
-    files = [file for module in list(sys.modules.values()) if (file := getattr(module, "__file__", None))]
-    return any(_has_other_names(file) for file in files)
-
-
-def _has_other_names(file: str) -> bool:
-    try:
-        return os.stat(file).st_nlink > 1 and os.access(file, os.W_OK)
-    except OSError:
-        return False
 
 
 def _made_folder(private: str, name: str) -> str:

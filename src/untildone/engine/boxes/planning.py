@@ -99,7 +99,7 @@ def hidden(workspace: str, environment: Mapping[str, str]) -> Iterator[str]:
     and in the home folder, and of running ones."""
     yield state_folder.folder()
     yield state_folder.folder(environment)
-    own = places.settings_files(Path(workspace), os.environ)[0]
+    own = places.own_settings(os.environ)
     yield str(own.parent if own.parent.name == "untildone" else own)
     yield from (str(folder / layout.FOLDER) for folder in (Path(workspace), *Path(workspace).parents))
     yield from (entry.root for entry in running.entries() if entry.root)

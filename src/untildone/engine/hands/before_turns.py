@@ -1,4 +1,4 @@
-"""What must be known, or done, before an agent is asked."""
+"""Checks and preparations before an agent is asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from untildone.core.model import Outcome, Role, RoomKind
 from untildone.core.plugins.agent_io import Request
 from untildone.core.receipts import proving
 from untildone.engine import boxes, usage_limits
-from untildone.engine.stepper import Next
+from untildone.engine.stepper_ports import Next
 from untildone.engine.verdicts import known_files
 from untildone.system.box import sandbox
 
@@ -36,7 +36,7 @@ BUBBLEWRAP = "bwrap"
 
 
 class BeforeTurns:
-    """Looks whether the agent of a loop can be asked now. `hands` are those of the host."""
+    """Checks whether the agent of a loop can be asked now. `hands` are those of the host."""
 
     def __init__(self, hands: ProcessHands) -> None:
         self._hands = hands
@@ -59,8 +59,8 @@ class BeforeTurns:
         )
 
     def leave_to_others(self, action: AskAgent) -> Next | None:
-        """Leave the loop to another machine of the cluster if this one does not have the agent's program. If none has had it for a
-        while, the loop is blocked: somebody must install it."""
+        """Hand the loop over to another machine of the cluster if this one lacks the agent's program. If all machines have lacked it for
+        a while, the loop is blocked until a person installs it."""
         if self._hands.around.host is not Host.CLUSTER or not (program := self._missing_program(action)):
             return None
         loop, now = self.loop, self._hands.around.clock()
@@ -119,8 +119,8 @@ class BeforeTurns:
         return bool(files)
 
     def _is_contained_otherwise(self) -> bool:
-        """Whether this machine contains agents in another way than so far; that is written. Without the box that the person wants, the
-        loop rests."""
+        """Whether this machine contains agents in another way than the journal says; then the new way is written. If the required box
+        cannot be made, the loop rests."""
         try:
             held = boxes.containment(self.loop.settings)
         except UsageError as problem:

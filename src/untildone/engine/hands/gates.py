@@ -1,4 +1,4 @@
-"""Runs gates on a workspace that nobody changes meanwhile."""
+"""Runs gates on a workspace that does not change meanwhile."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from untildone.core.plugins.gate import Gate
 from untildone.core.receipts.proving import TrialsRan
 from untildone.engine import environments
 from untildone.engine.agent import leftovers
-from untildone.engine.stepper import Next
+from untildone.engine.stepper_ports import Next
 from untildone.engine.verdicts import gating, judging
 from untildone.workspace.shadow import Reading
 
@@ -43,7 +43,7 @@ class GateHands:
         return self.stepper.loop
 
     def run(self, action: RunGates) -> Next:
-        """Run the gates on a workspace that nobody changes meanwhile. One that changed is judged again."""
+        """Run the gates. If the workspace changes meanwhile, they run again."""
         self._hands.standby.end()
         if not action.weighs and self._hands.before_turns.lacks_trial():
             return self._hands.instead_of(action) or Next.GO_ON
@@ -107,7 +107,7 @@ class GateHands:
         return (result,)
 
     def prove(self, gate: Gate, need: RunTrials) -> TrialsRan | None:
-        """What came back from the trials of a proof; None: the runner must stop."""
+        """The results of the trials of a proof; None: the runner must stop."""
 
         def begin(number: int, total: int, about: str) -> None:
             self._hands.observer.trying(need.command, number, total, about)
@@ -145,6 +145,6 @@ class GateHands:
 
 
 def _unjudged(action: RunGates) -> tuple[GateResult, ...]:
-    """Failures of all steps, for a workspace that does not keep still: a verdict would be about files that are gone."""
+    """Failures of all steps, for a workspace that keeps changing: a verdict would be about files that are gone."""
     reason = "the workspace keeps changing by itself while it is judged: end the program that writes there"
     return tuple(GateResult(step.gate, step.command, passed=False, reason=reason) for step in action.steps)

@@ -12,7 +12,8 @@ from untildone.core.kinds import Source
 from untildone.core.loop import Loop
 from untildone.core.model import Outcome
 from untildone.core.values.value import replace
-from untildone.engine.stepper import CHANGED_SINCE, Next
+from untildone.engine.stepper import CHANGED_SINCE
+from untildone.engine.stepper_ports import Next
 from untildone.engine.surroundings import Person
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
-"""Where it is noted how far people were told about a loop. The stop hook looks there, so this imports nothing that takes time."""
+"""The files that record how far the journal of each loop was turned into notices. The stop hook reads them, so this module imports
+nothing slow."""
 
 from __future__ import annotations
 

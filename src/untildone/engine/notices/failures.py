@@ -1,4 +1,4 @@
-"""Notifications that did not arrive, noted beside the outbox for `doctor`: who sends them has often nobody to tell.
+"""Notifications that did not arrive, recorded beside the outbox for `doctor`: the sending process often has no terminal.
 
 One small file for each notice and channel, at most MOST of them. A delivery that works after all removes its file.
 """
@@ -58,11 +58,11 @@ def known(store_name: str, environment: Mapping[str, str] = os.environ) -> list[
 
 
 def _by_age(folder: Path, since: int = 0) -> list[Path]:
-    found = []
+    dated = []
     for path in folder.glob("*.json"):
         with suppress(OSError):
-            found.append((path.stat().st_mtime_ns, path))
-    return [path for at, path in sorted(found) if at >= since]
+            dated.append((path.stat().st_mtime_ns, path))
+    return [path for at, path in sorted(dated) if at >= since]
 
 
 def _read(path: Path) -> Failed | None:

@@ -21,9 +21,10 @@ from typing import Any
 
 from untildone.core.errors import MissingPackage, UntilDoneError
 from untildone.core.notices import NoticeKind
-from untildone.system import process, state_folder
+from untildone.system import state_folder
 from untildone.system.guard import guarded
-from untildone.system.process import Cause, Spawn
+from untildone.system.program import process
+from untildone.system.program.spawn import Cause, Spawn
 
 COMMAND_SECONDS = 30.0
 WEBHOOK_SECONDS = 10.0
@@ -95,37 +96,37 @@ Channel = Callable[[Message, Mapping[str, str]], Attempt]
 
 
 def channels(settings: NotifySettings) -> dict[str, Channel]:
-    """The channels by name. The name of an apprise channel is a seal of its address, which tells nothing about it."""
-    found: dict[str, Channel] = {}
+    """The channels by name. The name of an apprise channel is a keyed digest of its address, which does not reveal the address."""
+    by_name: dict[str, Channel] = {}
     if settings.command:
-        found["command"] = lambda message, environment: _run(settings.command, message, environment)
+        by_name["command"] = lambda message, environment: _run(settings.command, message, environment)
     if settings.desktop:
-        found["desktop"] = _show
+        by_name["desktop"] = _show
     if settings.webhook:
-        found["webhook"] = _by_webhook(settings.webhook, settings.secret)
+        by_name["webhook"] = _by_webhook(settings.webhook, settings.secret)
     for number, address in enumerate(settings.apprise, 1):
-        found[f"apprise-{_name(address)}"] = _by_apprise(number, address)
-    return found
+        by_name[f"apprise-{_name(address)}"] = _by_apprise(number, address)
+    return by_name
 
 
 def tried(channel: Channel, message: Message, environment: Mapping[str, str]) -> Attempt:
     """Send a message, within LONGEST seconds: other channels and notices wait for this attempt."""
-    found: list[Attempt] = []
+    attempts: list[Attempt] = []
 
     def send() -> None:
         try:
-            found.append(channel(message, environment))
+            attempts.append(channel(message, environment))
         except Exception as problem:
-            found.append(Attempt(Result.UNKNOWN, f"it could not be sent: {type(problem).__name__}"))
+            attempts.append(Attempt(Result.UNKNOWN, f"it could not be sent: {type(problem).__name__}"))
 
     sender = threading.Thread(target=send, name="notification", daemon=True)
     sender.start()
     sender.join(LONGEST)
-    return found[0] if found else Attempt(Result.UNKNOWN, f"no answer within {LONGEST:g} s")
+    return attempts[0] if attempts else Attempt(Result.UNKNOWN, f"no answer within {LONGEST:g} s")
 
 
 def check_packages(settings: NotifySettings) -> None:
-    """MissingPackage if an address needs apprise and it is not installed: better now than when the loop needs somebody."""
+    """MissingPackage if an address needs apprise and it is not installed. Called early, before a loop needs a person."""
     if settings.apprise and find_spec("apprise") is None:
         raise MissingPackage("The setting notify_apprise needs the package apprise, which is not installed.", "notify")
 
@@ -229,7 +230,8 @@ def _by_apprise(number: int, address: str) -> Channel:
 
 
 def _notify(number: int, address: str, message: Message) -> Attempt:
-    """Send by apprise, which says only whether it worked: after a quick failure nothing has arrived, after a slow one nobody knows."""
+    """Send by apprise, which reports only whether it worked. After a quick failure nothing has arrived; after a slow one the result is
+    unknown."""
     import apprise
 
     # Its log may contain addresses.

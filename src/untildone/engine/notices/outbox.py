@@ -59,7 +59,7 @@ class Item:
     """By the name of the channel."""
 
     def waiting(self, channels: Iterator[str] | list[str]) -> list[str]:
-        """Those of the channels by which it is still to be sent."""
+        """The channels by which it must still be sent."""
         return [name for name in channels if name in self.deliveries and self.deliveries[name].state is State.WAITING]
 
     @property

@@ -1,4 +1,4 @@
-"""Tokens with which somebody may answer one loop, and nothing else: signed with the key of the state folder, and valid for a time."""
+"""Tokens that permit answers to one loop and nothing else: signed with the key of the state folder, and valid for a limited time."""
 
 from __future__ import annotations
 

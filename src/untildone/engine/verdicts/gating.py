@@ -15,8 +15,9 @@ from untildone.core.plugins.gate import CommandEnd, CommandRan, Gate, WorkspaceF
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.hints import assert_never
 from untildone.core.values.value import dataclass
-from untildone.system import process
-from untildone.system.process import Cause, Ended, Spawn
+from untildone.system.program import process
+from untildone.system.program.process import Ended
+from untildone.system.program.spawn import Cause, Spawn
 
 TAIL_LINES = 80
 TAIL_BYTES = 8 * 1024

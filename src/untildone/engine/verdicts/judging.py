@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property, partial
 
@@ -27,11 +27,12 @@ from untildone.core.receipts.proving import Base, Trial, TrialsRan
 from untildone.core.values.hints import Protocol, assert_never
 from untildone.core.values.value import dataclass, replace
 from untildone.engine.verdicts import comparing, gating, loop_rooms, report_files
+from untildone.engine.verdicts.meanwhile import Meanwhile
 from untildone.system.box.sandbox import Box, Mount, Network, in_network
 from untildone.workspace import programs, rooms
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import Claimed, InPlace, Room, RoomRefused
-from untildone.workspace.rooms.refusal import named
+from untildone.workspace.rooms.refusal import RoomVoid, again_if_void, named
 from untildone.workspace.shadow import PLAIN, Content, File, NoSnapshot, Shadow
 
 TYPE_CHECKING = False
@@ -94,6 +95,9 @@ class Judge:
         self._compared: comparing.Compared | None = None
         self._signs: tuple[str, ...] = ()
         """What rooms found around the claimed tree."""
+        self._meanwhile = Meanwhile(tuple)
+        self._report: tuple[str, ...] | None = None
+        """The tampering report, if it was made while commands ran."""
 
     def findings(
         self, needs: Sequence[RunCommand], begin: Callable[[str], None], stopped: Callable[[], bool]
@@ -104,15 +108,17 @@ class Judge:
             commands = tuple(need.command for need in needs)
             with self._rooms(kind, commands) as enter:
                 passes = self._passes(kind, commands)
-                notes = self._check_programs(kind)
-                first = self._pass(needs, enter(passes.first), begin, stopped)
+                self._look_around(kind, self._signs_of_tree if kind is RoomKind.SEALED else tuple)
+                first = self._pass(needs, enter, passes.first, begin, stopped)
                 alone = [need for need in needs if first and _had_nothing(first[need.command], passes)]
-                joined = self._pass(alone, enter(passes.wanted), begin, stopped) if first and alone else {}
+                joined = self._pass(alone, enter, passes.wanted, begin, stopped) if first and alone else {}
                 rest = [need for need in needs if need not in alone or passes.wanted != passes.second]
                 again = bool(passes.second and first and joined is not None and rest)
-                second = self._pass(rest, enter(passes.second), begin, stopped) if again else {}
+                second = self._pass(rest, enter, passes.second, begin, stopped) if again else {}
                 doubtful = self._doubtful(needs, {**(first or {}), **(joined or {})}, second, passes, kind)
-                began = self._pass(doubtful, enter(self._loop.start.tree or ""), begin, stopped) if doubtful else {}
+                began = self._pass(doubtful, enter, self._loop.start.tree or "", begin, stopped) if doubtful else {}
+                notes = self._meanwhile.programs()
+                self._report = self._meanwhile.signs() if kind is RoomKind.SEALED else None
         except (UntilDoneError, NoSnapshot) as problem:
             return dict.fromkeys((need.command for need in needs), _refused(problem))
         if first is None or second is None or joined is None or began is None:
@@ -147,17 +153,19 @@ class Judge:
                 self._below,
             )
             planned = gate.trials(proving.work_of(self._loop, found.before, found.after, found.survey, unseen))
-            self._check_programs(kind)
+            self._look_around(kind)
             with self._rooms(kind, self._loop.settings.checks) as enter:
-                return proving.run(
+                ran = proving.run(
                     planned,
                     need,
                     lambda trial, lane: enter(self._trial_tree(trial, found, passes), lane),
                     self._run,
                     begin,
-                    stopped,
+                    lambda: stopped() or self._meanwhile.is_refused,
                     self._most_at_once(kind, found),
                 )
+                self._meanwhile.programs()
+                return ran
         except (UntilDoneError, NoSnapshot) as problem:
             return proving.refused(_refused(problem).problem.removeprefix("could not be judged: "))
 
@@ -248,6 +256,12 @@ class Judge:
         root, own = start.root if start else "", os.path.join(loop.loop_id, name)
         return planning.plan_for(loop.settings, self._place, None, self._base.environment, own, root=root)
 
+    def _look_around(self, kind: RoomKind, signs: Callable[[], tuple[str, ...]] = tuple) -> None:
+        """Compare programs before a command runs where it could change them, else while it runs; then make the tampering report too."""
+        self._meanwhile = Meanwhile(lambda: self._check_programs(kind), signs)
+        if kind is not RoomKind.SEALED:
+            self._meanwhile.programs()
+
     def _check_programs(self, kind: RoomKind) -> tuple[str, ...]:
         """Raise RoomRefused if a program on PATH is not the one of the start. Returns sentences about new ones."""
         loop = self._loop
@@ -337,8 +351,10 @@ class Judge:
 
     def signs(self) -> tuple[str, ...]:
         """The tampering report about the claimed tree, one sentence a sign."""
-        found = comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
-        return (*found, *self._signs)
+        return (*(self._signs_of_tree() if self._report is None else self._report), *self._signs)
+
+    def _signs_of_tree(self) -> tuple[str, ...]:
+        return comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))
 
     @contextmanager
     def _rooms(self, kind: RoomKind, commands: tuple[str, ...]) -> Iterator[Enter]:
@@ -355,18 +371,35 @@ class Judge:
             loop.changes.tree or "",
             loop.start_record,
             looks_like_judge,
-            lambda path: is_test_source(path) or path in self._comparison(commands).survey.named,
+            lambda paths: self._watched(paths, commands),
             self._approved,
         )
         hidden = (*self._hidden, *keeping_back.telling(self._whole, self._shadow))
         concealed = self._concealed() if kind is RoomKind.SEALED else ()
         with loop_rooms.rooms_of(loop, self._shadow, self._place, hidden, concealed).claim(claimed) as claim:
             try:
-                yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment)
+                # Only the lane that is there at once need not wait for the search of libraries.
+                yield lambda tree, lane=0: claim.lane(lane).room(kind, tree, environment, early=not lane)
             finally:
                 self._signs = claim.signs
 
+    def _watched(self, paths: Iterable[str], commands: tuple[str, ...]) -> Iterator[str]:
+        """The files of a tree to which no command may write while it judges."""
+        named = self._comparison(commands).survey.named
+        return (path for path in paths if path in named or is_test_source(path))
+
     def _pass(
+        self,
+        needs: Sequence[RunCommand],
+        enter: Enter,
+        tree: str,
+        begin: Callable[[str], None],
+        stopped: Callable[[], bool],
+    ) -> dict[str, CommandRan] | None:
+        """Run the commands in a room that shows a tree. None: `stopped` returned True."""
+        return again_if_void(lambda: self._pass_once(needs, enter(tree), begin, stopped))
+
+    def _pass_once(
         self,
         needs: Sequence[RunCommand],
         entered: AbstractContextManager[Room],
@@ -386,8 +419,12 @@ class Judge:
 
     def _run(self, need: RunCommand, room: Room, interrupted: Callable[[], bool] | None = None) -> CommandRan:
         base = self._inside(room)
-        base = replace(base, interrupted=interrupted) if interrupted else base
-        ran = self._undisturbed(need, base, room)
+        stops = interrupted or base.interrupted
+        self._meanwhile.begin()
+        needless = replace(base, interrupted=lambda: stops() or room.is_void() or self._meanwhile.is_refused)
+        ran = self._undisturbed(need, needless, room)
+        if not room.holds():
+            raise RoomVoid
         failed = ran.end is not CommandEnd.EXITED or bool(ran.exit_code)
         return replace(
             ran, room=room.kind, notes=(*room.notes, *(self._reasons(need.command, ran, room) if failed else ()))

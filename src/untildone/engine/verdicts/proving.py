@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from untildone.core.actions import RunCommand, RunTrials
@@ -27,6 +28,7 @@ from untildone.core.values.value import dataclass, replace
 from untildone.store import packing
 from untildone.system import disk
 from untildone.workspace.rooms import Room, RoomRefused
+from untildone.workspace.rooms.refusal import again_if_void
 
 MOST_FILES, MOST_BYTES = 10_000, 100_000_000
 """Of held-out files."""
@@ -147,7 +149,7 @@ class Lanes:
             except IndexError:
                 return
             if self._is_needed(number, trial):
-                self._take(number, trial, lane)
+                again_if_void(partial(self._take, number, trial, lane))
             else:
                 self.unneeded += 1
 

@@ -10,8 +10,8 @@ from untildone.core.errors import UntilDoneError
 from untildone.core.plugins.gate import CommandRan
 from untildone.engine.verdicts import gating
 from untildone.gates.check import junit
-from untildone.system import process
-from untildone.system.process import Spawn
+from untildone.system.program import process
+from untildone.system.program.spawn import Spawn
 
 MOST_FILES, MOST_BYTES = 500, 4 << 20
 """Of all reports together."""

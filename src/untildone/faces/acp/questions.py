@@ -71,7 +71,7 @@ def of(loop: Loop) -> Question | None:
 
 def _choices(text: str) -> tuple[Option, ...]:
     """The list that a question of the agent ends in, as options; empty: it has none."""
-    listed = [found["text"].strip() for found in _CHOICE.finditer(text)]
+    listed = [choice["text"].strip() for choice in _CHOICE.finditer(text)]
     if not 2 <= len(listed) <= MOST_CHOICES:
         return ()
     return (*(Option(each, Say(each)) for each in listed), Option("Something else: say it in your next message", None))

@@ -16,10 +16,11 @@ from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.feed import LoopFeed
 from untildone.faces.api.middleware.defects import DefectsBecomeAnswers
 from untildone.faces.api.middleware.described import DescribedRequests
+from untildone.faces.api.middleware.exchange import RequestStats
 from untildone.faces.api.middleware.idempotency import HEADER, IdempotentRequests, takes_key
 from untildone.faces.api.middleware.keys import Keys
 from untildone.faces.api.middleware.rights import MCP
-from untildone.faces.api.middleware.security import RequestStats, SecurityMiddleware
+from untildone.faces.api.middleware.security import SecurityMiddleware
 from untildone.faces.api.routes import (
     access,
     again,

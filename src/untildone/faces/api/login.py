@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from untildone.faces.api.middleware.keys import Keys, TooManyTries
-from untildone.faces.api.middleware.security import login_target
+from untildone.faces.api.middleware.refusals import login_target
 from untildone.faces.api.routes.common import WithKeys
 from untildone.operations.access import sessions
 from untildone.operations.access.scopes import Caller

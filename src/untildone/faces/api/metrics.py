@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
-from untildone.faces.api.middleware.security import BUCKETS, RequestStats
+from untildone.faces.api.middleware.exchange import BUCKETS, RequestStats
 from untildone.operations.driving.service import Service
 from untildone.operations.loop_table import Row
 
@@ -22,7 +22,7 @@ def text(service: Service, streams: int, stats: RequestStats) -> str:
 
 
 def _of_loops(rows: Iterable[Row]) -> Iterator[str]:
-    """What the loops that are kept have used, and how they stand."""
+    """Metrics of the stored loops: their spend, and their number by status."""
     status, outcomes, needs = Counter[Labels](), Counter[Labels](), Counter[Labels]()
     rounds, dollars, tokens = Counter[Labels](), Counter[Labels](), Counter[Labels]()
     seconds, gates = Counter[Labels](), Counter[Labels]()

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from untildone.core.errors import UsageError
-from untildone.faces.api.middleware.security import escaped
+from untildone.faces.api.middleware.exchange import escaped
 from untildone.faces.api.schemas.problem_form import MEDIA_TYPE, Code, problem_fields
 
 HEADERS_WITHIN = 10.0

@@ -25,8 +25,8 @@ def rows(text: str, columns: int) -> list[str]:
 
 def _head(text: str) -> tuple[str, int]:
     """The beginning that is not broken, and the indent of later rows."""
-    if found := _COLUMN.match(text) or _MARK.match(text):
-        return found[0], cell_len(found[0])
+    if head := _COLUMN.match(text) or _MARK.match(text):
+        return head[0], cell_len(head[0])
     leading = len(text) - len(text.lstrip())
     return text[:leading], leading + 2
 

@@ -179,16 +179,16 @@ class AsyncClient:
         """The loops of the server, newest first, each in one line: all that fit, or the first `limit`.
 
         `filters` are the parameters of `GET /loops`: `status="running"`, `needs="any"`, `sort="-cost"`, …"""
-        found: list[LoopLine] = []
+        loops: list[LoopLine] = []
         place: dict[str, str] = {}
-        while limit is None or len(found) < limit:
-            size = ON_A_PAGE if limit is None else min(ON_A_PAGE, limit - len(found))
+        while limit is None or len(loops) < limit:
+            size = ON_A_PAGE if limit is None else min(ON_A_PAGE, limit - len(loops))
             lines, cursor = answers.page(await self._transport.get("/loops", {**filters, **place, "limit": size}))
-            found += lines
+            loops += lines
             if cursor is None or not lines:
                 break
             place = {"cursor": cursor}
-        return tuple(found)
+        return tuple(loops)
 
     async def follow(self, loop: LoopName) -> AsyncGenerator[Entry, None]:
         """Every entry of the journal, then each new one, until the loop rests. A broken connection is opened again."""

@@ -198,7 +198,7 @@ class Client:
         return self._do(self._client.delete(loop))
 
     def clean(self, older_than: str, *, dry_run: bool = False, workspace: str | None = None) -> tuple[str, ...]:
-        """Delete the loops of the server that ended longer ago than an age such as `30d`; return their ids. `dry_run`: only name them."""
+        """Delete the server's loops that ended longer ago than an age such as `30d`; return their ids. `dry_run`: delete nothing."""
         return self._do(self._client.clean(older_than, dry_run=dry_run, workspace=workspace))
 
     def show(self, loop: LoopName) -> Loop:

@@ -200,12 +200,12 @@ class Transport:
             try:
                 async with asyncio.timeout(max(0.0, last + SILENCE - time.monotonic())):
                     chunk = await anext(chunks)
-                found = tuple(parser.feed(chunk))
+                events = tuple(parser.feed(chunk))
             except StopAsyncIteration:
                 return
             except sse.TooLong:
                 raise answers.nonsense(self.server, "a message of its stream does not end") from None
-            for message in found:
+            for message in events:
                 self._was_reached, last = True, time.monotonic()
                 yield message
 

@@ -122,7 +122,7 @@ class _Endpoint:
 
 
 async def _cancel_when_gone(receive: Receive, answering: anyio.CancelScope) -> None:
-    """Cancel the answer when its client is gone. Else a call of `wait` would hold its place for minutes for nobody."""
+    """Cancel the answer when its client is gone. Else a call of `wait` would occupy a slot for minutes after its client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass
     answering.cancel()

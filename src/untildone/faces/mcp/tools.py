@@ -155,8 +155,10 @@ class Tools:
 
     async def verify(self, loop: LoopName) -> list[Checked]:
         """Check the receipt of an ended loop and run its checks again, now."""
-        found = await self._with(loop, lambda store, loop_id: verifying.verify(store, loop_id, self._loops.environment))
-        return [_checked(each) for each in found]
+        results = await self._with(
+            loop, lambda store, loop_id: verifying.verify(store, loop_id, self._loops.environment)
+        )
+        return [_checked(each) for each in results]
 
     async def diff(self, loop: LoopName) -> str:
         """What a loop changed, as a patch."""
@@ -191,8 +193,8 @@ class Tools:
         return text
 
     def _output(self, loop_id: str, iteration: int) -> str | None:
-        store, found = self._loops.find(loop_id)
-        printed = store.spool(found, output_name(Role.WORKER, iteration))
+        store, full_id = self._loops.find(loop_id)
+        printed = store.spool(full_id, output_name(Role.WORKER, iteration))
         size = printed.size()
         start = max(0, (size or 0) - LONGEST_TEXT)
         return None if size is None else printed.read(start, LONGEST_TEXT).decode(errors="replace")

@@ -15,16 +15,16 @@ from untildone.operations import output
 
 
 def of_start(event: TurnStarted, loop: Loop) -> tuple[Line, ...]:
-    """The start of a turn: a heading for a round, else who is asked."""
-    who = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
+    """The start of a turn: a heading for a round, else the role and the agent."""
+    heading = Line(f"── {event.role.value} ({event.profile})", Kind.HEADER)
     mode = output.mode(loop.settings.mode)
     leader = mode.leader
     most = loop.budget.iterations
     left = None if most is None else max(0, most - event.iteration)
     if leader is not Role.WORKER and event.role is leader and event.attempt == 1:
-        return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), who)
+        return (Line(rounds.header(event.iteration + 1, left), Kind.HEADER), heading)
     if leader is not Role.WORKER or event.role is not Role.WORKER:
-        return (who, *(Line(one_line(note), Kind.WARNING) for note in event.notes))
+        return (heading, *(Line(one_line(note), Kind.WARNING) for note in event.notes))
     if event.attempt > 1:
         return (Line(f"Round {event.iteration}, attempt {event.attempt} ({event.profile})", Kind.QUIET),)
     return (Line(rounds.header(event.iteration, left, mode.heading(loop, event.label)), Kind.HEADER),)

@@ -69,7 +69,7 @@ def retry(t: Texts, loop_id: str, label: str = "") -> Button:
 
 
 def _extend(t: Texts, loop_id: str, seq: int, need: Need) -> Button:
-    """The button that lets a loop go on with more budget. Of two people who press it at once, one gives it more, not both."""
+    """The button that lets a loop go on with more budget. If two people press it at the same time, the budget grows once."""
     amount = f"+{need.amount:g}" if need.amount < 1e6 else f"+{need.amount:.0f}"
     body = {"budget": {(need.limit or Limit.ITERATIONS).value: amount}, "now": True}
     more = {"done": t("It goes on."), "icon": "play", "key": "r", "look": "primary", "match": f'"{seq}"'}

@@ -47,8 +47,8 @@ def _as_page(site: Site, before: Handler) -> Callable[[Request, Exception], Awai
 
 
 def _wants_page(request: Request) -> bool:
-    path, wanted = request.url.path, request.headers.get("accept", "")
-    return not path.startswith(("/api/", "/assets/")) and path != "/api" and "text/html" in wanted
+    path, accepted = request.url.path, request.headers.get("accept", "")
+    return not path.startswith(("/api/", "/assets/")) and path != "/api" and "text/html" in accepted
 
 
 def _page(site: Site, request: Request, problem: Exception) -> Response:

@@ -32,8 +32,8 @@ class Acceptance(UnseenTests):
         return replace(planned, notes=(_SAYS_NOTHING,)) if work.says_nothing else planned
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
-        found = super().verdict(finding, timeout)
-        return replace(found, proves=False) if _SAYS_NOTHING in finding.notes else found
+        verdict = super().verdict(finding, timeout)
+        return replace(verdict, proves=False) if _SAYS_NOTHING in finding.notes else verdict
 
 
 class BeforeAnyWork(ProofGate):

@@ -1,5 +1,5 @@
-"""The proof `canary`: a test that must fail is added for one run, and in another tests expect other results. A run that does not fail
-for it, and a test that passes whatever it expects, prove nothing."""
+"""The proof `canary`: a test that must fail is added for one run, and in another tests expect other results. A run that passes although
+the added test must fail proves nothing, nor does a test that passes with any expected value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test files with tests that expect something else than they did: each of these must fail.
+"""Changes the expected values in test files: each changed test must fail.
 
 A result that is equal to everything, an answer that was read from the test, an assertion that does nothing: they pass all the same.
 Only assertions that surely run are changed: those in the body of a test itself, and not in tests that may be skipped.
@@ -31,7 +31,7 @@ class Altered:
 
 
 def altered(path: str, text: str, word: str, *, as_twins: bool = False) -> Altered:
-    """The file with other expected values, drawn from a word that nobody knows. Without tests if there is nothing to change."""
+    """The file with other expected values, which depend on a random secret word. Has no tests if there is nothing to change."""
     if path.endswith(".py"):
         return _python(path, text, word, as_twins=as_twins)
     if re.search(r"\.[cm]?[jt]sx?$", path):
@@ -70,12 +70,12 @@ def _python(path: str, text: str, word: str, *, as_twins: bool) -> Altered:
     if tree is None or any(_may_not_run(node) for node in tree.body if not isinstance(node, _Function | ast.ClassDef)):
         return Altered(text)
     for around, function in _tests(tree):
-        found, name = list(_changes(function.body, source, word)), f"{function.name}_{word}"
+        changes, name = list(_changes(function.body, source, word)), f"{function.name}_{word}"
         group = around.name if around else ""
-        if found and not as_twins:
-            inside += found
+        if changes and not as_twins:
+            inside += changes
             tests.append(_name(path, group, function.name))
-        elif found and (twin := source.twin(function, name, found)):
+        elif changes and (twin := source.twin(function, name, changes)):
             if around:
                 inside.append((source.line_after(around), source.line_after(around), b"\n" + twin + b"\n"))
             else:
@@ -214,10 +214,10 @@ _DOUBTFUL_JS = re.compile(r"\b(?:if|for|while|catch|throws|rejects|skip|todo|onl
 
 
 def _javascript(text: str, word: str, *, as_twins: bool) -> Altered:
-    found = list(_TEST_JS.finditer(text))
-    ends = [*(each.start() for each in found[1:]), len(text)]
-    made, tests, kept = text[: found[0].start()] if found else text, list[str](), list[str]()
-    for test, end in zip(found, ends, strict=False):
+    tests_in_text = list(_TEST_JS.finditer(text))
+    ends = [*(each.start() for each in tests_in_text[1:]), len(text)]
+    made, tests, kept = text[: tests_in_text[0].start()] if tests_in_text else text, list[str](), list[str]()
+    for test, end in zip(tests_in_text, ends, strict=False):
         part = text[test.start() : end]
         other = part if _DOUBTFUL_JS.search(part[len(test.group()) :]) else _other_javascript(part, word)
         if other == part:

@@ -37,10 +37,10 @@ _CALLS = re.compile(r"(?m)^\s*(test|it)(?:\.\w+)*\(|\bdescribe\(")
 
 def _javascript(text: str) -> str:
     """How a file of JavaScript defines its tests; an empty file is taken for one that does."""
-    found = _CALLS.search(text)
-    if text and found is None:
+    call = _CALLS.search(text)
+    if text and call is None:
         return ""
-    named = found.group(1) if found else None
+    named = call.group(1) if call else None
     return _JAVASCRIPT.replace("{call}", named or ("it" if re.search(r"\bit\(", text) else "test"))
 
 
@@ -83,8 +83,8 @@ _MAIN = re.compile(r"(?m)^if[ \t]+__name__[ \t]*==")
 
 def with_tests(text: str, added: str) -> str:
     """A test file of Python with more source: before it runs itself, or at its end."""
-    found = list(_MAIN.finditer(text))
-    end = found[-1].start() if found else len(text)
+    guards = list(_MAIN.finditer(text))
+    end = guards[-1].start() if guards else len(text)
     before, after = text[:end].rstrip(), text[end:]
     return f"{before}\n{added}" + (f"\n\n{after}" if after else "")
 

@@ -55,7 +55,7 @@ _MAY_PLACE = re.compile(r"test at | *FAIL\s| +(?:Running|Doc-tests|location:|typ
 _MAY_NAME = re.compile(
     r" *(?:FAILED |ERROR[ :]|FAIL[: ]|--- FAIL|test .*FAILED|✖|not ok|!!!|\{|●|TIMEOUT |SIG[A-Z]+ |rspec |\d+\) |\[ERROR\])"
 )
-# A run that ended early, or test files that could not be loaded: nobody knows of the tests that did not run.
+# The run ended early, or test files could not be loaded: tests that did not run are unknown.
 _STOPPED = re.compile(r"!{3,} .*\bstopping after\b|  ● Test suite failed to run$| *FAIL +\S+ \[ \S+ \]$")
 RUNNERS = frozenset(runner for runner, _ in _LINES)
 """The runners, as `patterns` names them, that name what failed."""
@@ -118,7 +118,7 @@ class Names:
                     self._found[runner].discard(name)
 
     def of(self, runners: tuple[str, ...]) -> tuple[str, ...]:
-        """The tests that these runners name, in order; none if a runner stopped at a failure: nobody knows of the rest."""
+        """The tests that these runners name, in order; none if a runner stopped at its first failure: the later tests are unknown."""
         if self._stopped:
             return ()
         return tuple(sorted(name for runner in runners for name in self._of(runner)))

@@ -51,7 +51,7 @@ def ignored(ran: CommandRan, before: Measured | None) -> tuple[str, ...]:
 
 
 def why_new(ran: CommandRan, before: Measured | None) -> str:
-    """Which tests fail that did not before, for a check that fails although others may; empty: nobody can tell."""
+    """A sentence about the newly failing tests, for a check in which known failures are ignored; empty: they cannot be determined."""
     if before is None or ran.report is None:
         return ""
     new = sorted(set(ran.report.failing) - set(before.failing))

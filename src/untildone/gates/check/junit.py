@@ -33,8 +33,8 @@ def files(command: str) -> tuple[str, ...]:
     naming = named(command)
     if naming.negated or any(run.repeats_failed or run.repeated for run in naming.runs):
         return ()
-    found = [path for simple in simple_commands(command) for path in _named_in(simple.words)]
-    return tuple(dict.fromkeys((*found, *(_SUREFIRE if any(run.name == "maven" for run in naming.runs) else ()))))
+    paths = [path for simple in simple_commands(command) for path in _named_in(simple.words)]
+    return tuple(dict.fromkeys((*paths, *(_SUREFIRE if any(run.name == "maven" for run in naming.runs) else ()))))
 
 
 def _named_in(words: tuple[str, ...]) -> Iterable[str]:

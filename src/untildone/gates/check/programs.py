@@ -23,7 +23,7 @@ def _known(name: str, *runners: str) -> KnownRunner:
 _PYTEST, _UNITTEST, _JEST, _CARGO = _known("pytest"), _known("unittest"), _known("jest"), _known("cargo test", "cargo")
 _SWIFT, _GRADLE, _MAVEN = _known("swift test", "swift", "xctest"), _known("gradle"), _known("maven")
 
-# Programs that are test runners whatever their arguments are.
+# Programs that are test runners with any arguments.
 _RUNNERS = {
     "pytest": _PYTEST,
     "py.test": _PYTEST,
@@ -119,7 +119,7 @@ def _first(words: Words) -> str:
     return words[0] if words else ""
 
 
-# Programs that run whatever a file, a recipe or a package script says.
+# Programs that run the commands in a file, a recipe or a package script.
 _INDIRECT = r"g?make|just|task|rake|tox|nox|hatch|npm|pnpm|yarn|bun|deno|composer|bazel|ninja|meson|cmake|mage|invoke|doit|pre-commit"
 _INTERPRETERS = r"(?:ba|da|z|k|fi)?sh|python[\d.]*|pypy[\d.]*|py|node|tsx|ruby|perl|php|\.|source"
 

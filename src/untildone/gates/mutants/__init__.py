@@ -32,8 +32,8 @@ class Mutants(ProofGate):
     )
 
     def trials(self, work: Work) -> Planned:
-        """Emptied functions first: the time may not be enough for all. Which of them come first is drawn, so that nobody can put a function
-        behind so many others that it is left out. A mutant is dead if one of the checks fails."""
+        """Emptied functions first: the time may not be enough for all. Their order is random, so that an agent cannot hide a function
+        behind many others. A mutant is dead if one of the checks fails."""
         changed = [path for path in work.changed if path not in work.judges and path in work.after.files]
         sources = [path for path in changed if path.endswith(".py")]
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
@@ -64,14 +64,14 @@ class Mutants(ProofGate):
         as_it_is = {each.trial.command: why_red(each.ran, timeout) for each in finding.runs if _is_harmless(each)}
         touchy = [command for command, reason in as_it_is.items() if reason]
         for each in finding.runs:
-            # Without a run on the harmless change, nobody knows what made a mutant fail.
+            # Without a run on the harmless change, the cause of a mutant's failure is unknown.
             if not _is_harmless(each) and as_it_is.get(each.trial.command) == "":
                 runs.setdefault(each.trial.label, []).append(each)
         if touchy and not runs:
             return Verdict(_TOUCHY)
         dead = {label for label, group in runs.items() if any(why_red(each.ran, timeout) for each in group)}
         checks = max((len(group) for group in runs.values()), default=0)
-        # The time may have been over between two checks of a mutant that lives so far: nobody knows about that one.
+        # If the time ran out between two checks of a mutant that has survived so far, its result is unknown.
         runs = {label: group for label, group in runs.items() if label in dead or len(group) == checks}
         alive = [label for label in runs if label not in dead]
         words = f"{len(runs) - len(alive)} of {len(runs)} mutants died"

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from enum import Enum
 
 from untildone.core.values.value import dataclass
-from untildone.gates._python_source import Source, Span, parsed
+from untildone.gates._python_source import Source, Span, inside, parsed
 from untildone.gates.canary.expectations import helper
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-OWN_SCOPE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+from untildone.gates.mutants.special_cases import OWN_SCOPE, Function, Tables, tables, without_general_case
 
 
 class Damage(Enum):
@@ -38,9 +36,9 @@ class Mutant:
 
 def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mutant]:
     """The mutants of the functions that differ between two versions of a file: up to six each. None of a file that does not parse."""
-    source = Source(after)
+    source, around = Source(after), tables(before, after)
     for name, function, old in _changed(before, after):
-        for label, damage, spans in _damages(name, function, old, source, word):
+        for label, damage, spans in _damages(name, function, old, around, source, word):
             made = source.with_changes(list(spans))
             if parsed(made) is not None:
                 yield Mutant(path, made, f"{path}:{label}", f"{path}:{name}", damage)
@@ -50,8 +48,8 @@ def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mut
 
 
 def harmless(before: str, after: str) -> str:
-    """The file with `pass` in each changed function, and parentheses around each changed lambda: whatever notices that is no test of what
-    the functions do. Empty: none changed."""
+    """The file with `pass` in each changed function, and parentheses around each changed lambda: a test that fails on this does not test
+    what the functions do. Empty: none changed."""
     source = Source(after)
     spans = [_pass_in(function, source) for _, function, _ in _changed(before, after)]
     spans += [source.span(body, b"(%s)" % source.part(body)) for _, body in _changed_lambdas(before, after)]
@@ -118,7 +116,7 @@ def _damages_of_lambda(name: str, body: ast.expr, source: Source, word: str) -> 
 
 
 def _meaning(function: Function) -> str:
-    """The function without what tells people and type checkers about it: nobody tests that."""
+    """The function without docstring and annotations, which no test covers."""
     made = copy.deepcopy(function)
     for node in ast.walk(made):
         match node:
@@ -162,61 +160,25 @@ Made = tuple[str, Damage, list[Span]]
 """The line and what is done there, the kind of damage, and the places that change."""
 
 
-def _damages(name: str, function: Function, old: Function | None, source: Source, word: str) -> Iterator[Made]:
+def _damages(
+    name: str, function: Function, old: Function | None, around: Tables, source: Source, word: str
+) -> Iterator[Made]:
     # The docstring stays: it may hold the examples that test the function.
     removed = (source.begin(_first(function)), source.end(function.body[-1]), b"pass")
     yield f"{function.lineno}: the body of {name} is removed", Damage.EMPTIED, [removed]
-    yield from _without_general_case(name, function, old, source)
+    if removal := without_general_case(function, old, around, source, word):
+        line, spans = removal
+        yield f"{line}: what {name} does beside its special cases is removed", Damage.GENERAL, spans
     yield from _other_returns(name, function, source, word)
     yield from _without_handler(name, function, source)
     yield from _negated(name, function, source)
     yield from _other_constant(name, function, source)
 
 
-FEWEST_SPECIAL = 2
-"""New special cases without which the general case of a function is not tried alone: a test of one edge case is often honest."""
-
-
-def _without_general_case(name: str, function: Function, old: Function | None, source: Source) -> Iterator[Made]:
-    """The function without what it does after its special cases, each of which returns a literal for a literal."""
-    body, known = function.body, [ast.dump(statement) for statement in old.body] if old else []
-    special = [place for place, statement in enumerate(body) if _number_special(statement)]
-    new = sum(_number_special(body[place]) for place in special if ast.dump(body[place]) not in known)
-    rest = body[special[-1] + 1 :] if special else []
-    if new >= FEWEST_SPECIAL and any(not _is_trivial(statement) for statement in rest):
-        removed = (source.begin(rest[0]), source.end(rest[-1]), b"raise NotImplementedError")
-        yield f"{rest[0].lineno}: what {name} does beside its special cases is removed", Damage.GENERAL, [removed]
-
-
-def _number_special(statement: ast.stmt) -> int:
-    """How many special cases a chain of conditions has that all compare with literals and return literals; 0: it is none."""
-    match statement:
-        case ast.If(ast.Compare(_, [ast.Eq() | ast.In() | ast.Is()], [literal]), [ast.Return(answer)], others):
-            rest = sum(map(_number_special, others)) if others else 0
-            is_special = _is_literal(literal) and _is_literal(answer) and (rest or not others)
-            return 1 + rest if is_special else 0
-        case _:
-            return 0
-
-
-def _is_literal(value: ast.expr | None) -> bool:
-    try:
-        ast.literal_eval(value or "None")
-    except (ValueError, TypeError, SyntaxError, RecursionError):
-        return False
-    return True
-
-
-def _is_trivial(statement: ast.stmt) -> bool:
-    """Whether a statement answers the same for everything: with an error, or with a literal."""
-    is_literal = isinstance(statement, ast.Return) and _is_literal(statement.value)
-    return is_literal or isinstance(statement, ast.Raise) or _is_nothing(statement)
-
-
 def _without_handler(name: str, function: Function, source: Source) -> Iterator[Made]:
     """The function whose first handler of an error raises it again."""
-    inside = (each for each in _inside(function.body, OWN_SCOPE) if isinstance(each, ast.ExceptHandler))
-    node = next((each for each in inside if not any(isinstance(one, ast.Raise) for one in ast.walk(each))), None)
+    nodes = (each for each in inside(function.body, OWN_SCOPE) if isinstance(each, ast.ExceptHandler))
+    node = next((each for each in nodes if not any(isinstance(one, ast.Raise) for one in ast.walk(each))), None)
     if node is not None:
         removed = (source.begin(node.body[0]), source.end(node.body[-1]), b"raise")
         yield f"{node.body[0].lineno}: what {name} does about an error is removed", Damage.HANDLER, [removed]
@@ -224,7 +186,7 @@ def _without_handler(name: str, function: Function, source: Source) -> Iterator[
 
 def _other_returns(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
     """The function with another value of the same type wherever it returns one. Not if it returns itself or is called by Python."""
-    returns = [each for each in _inside(function.body, OWN_SCOPE) if isinstance(each, ast.Return)]
+    returns = [each for each in inside(function.body, OWN_SCOPE) if isinstance(each, ast.Return)]
     values = [each.value for each in returns if each.value is not None and not _is_nothing(each)]
     is_own = any(isinstance(value, ast.Name) and value.id in ("self", "cls") for value in values)
     yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(function))
@@ -238,7 +200,7 @@ def _other_returns(name: str, function: Function, source: Source, word: str) -> 
 
 def _negated(name: str, function: Function, source: Source) -> Iterator[Made]:
     """The function with its first condition negated."""
-    node = next((each for each in _inside(function.body) if isinstance(each, ast.If | ast.IfExp)), None)
+    node = next((each for each in inside(function.body) if isinstance(each, ast.If | ast.IfExp)), None)
     if node is not None:
         made = source.span(node.test, b"not (%s)" % source.part(node.test))
         yield f"{node.test.lineno}: a condition of {name} is negated", Damage.DETAIL, [made]
@@ -246,19 +208,9 @@ def _negated(name: str, function: Function, source: Source) -> Iterator[Made]:
 
 def _other_constant(name: str, function: Function, source: Source) -> Iterator[Made]:
     """The function with its first number or truth value changed."""
-    inside = (each for each in _inside(function.body) if isinstance(each, ast.Constant))
-    node = next((each for each in inside if isinstance(each.value, int | float)), None)
+    nodes = (each for each in inside(function.body) if isinstance(each, ast.Constant))
+    node = next((each for each in nodes if isinstance(each.value, int | float)), None)
     if node is not None:
         other = not node.value if isinstance(node.value, bool) else node.value + 1  # type: ignore[operator]
         made = source.span(node, repr(other).encode())
         yield f"{node.lineno}: {node.value!r} in {name} is {other!r}", Damage.DETAIL, [made]
-
-
-def _inside(body: list[ast.stmt], without: tuple[type[ast.AST], ...] = ()) -> Iterator[ast.AST]:
-    """What a body holds, in the order of the source. Python 3.11 does not know the places of what is inside of an f-string."""
-    left: list[ast.AST] = list(body)
-    while left:
-        node = left.pop(0)
-        yield node
-        if not isinstance(node, (ast.JoinedStr, *without)):
-            left[:0] = ast.iter_child_nodes(node)

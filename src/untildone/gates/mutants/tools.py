@@ -66,8 +66,8 @@ def changed_lines(work: Work, paths: Iterable[str]) -> dict[str, list[tuple[int,
     paths = list(paths)
     work.before.fetch(paths)
     work.after.fetch(paths)
-    found = {path: _ranges(work.before.text(path), work.after.text(path)) for path in paths}
-    return {path: ranges for path, ranges in found.items() if ranges}
+    by_path = {path: _ranges(work.before.text(path), work.after.text(path)) for path in paths}
+    return {path: ranges for path, ranges in by_path.items() if ranges}
 
 
 def _ranges(before: str, after: str) -> list[tuple[int, int]]:
@@ -132,9 +132,9 @@ def tally(each: TrialRan) -> Tally:
 
 def joined(own: Verdict | None, tallies: Iterable[Tally]) -> Verdict:
     """The verdict on all mutants. A tool refuses a claim if it made mutants of the changed lines and not one of them died."""
-    found = own or Verdict()
-    words, notes = [found.words] if found.words else [], list(found.notes)
-    reason, tail, proves = found.reason, found.tail, own is not None
+    verdict = own or Verdict()
+    words, notes = [verdict.words] if verdict.words else [], list(verdict.notes)
+    reason, tail, proves = verdict.reason, verdict.tail, own is not None
     for each in tallies:
         if each.is_absent or not each.is_complete:
             notes.append(f"No mutants of its languages by {each.tool}: {_why(each)}.")

@@ -28,8 +28,10 @@ class RedFirst(ProofGate):
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
         runs = {(each.trial.command, each.trial.label): each for each in finding.runs}
         commands = dict.fromkeys(each.trial.command for each in finding.runs)
-        found = [is_red_first(runs.get((command, BEFORE)), runs[command, WITH_TESTS], timeout) for command in commands]
-        if any(found):
+        problems = [
+            is_red_first(runs.get((command, BEFORE)), runs[command, WITH_TESTS], timeout) for command in commands
+        ]
+        if any(problems):
             return Verdict(words="new tests fail without the work")
         return Verdict("the tests that you added pass without your work, so they test nothing of it")
 

@@ -25,8 +25,8 @@ class Repeat(ProofGate):
 
     def trials(self, work: Work) -> Planned:
         """The first run was that of the check itself."""
-        wanted = work.options.get(self.name, 1)
-        number = wanted if isinstance(wanted, int) and wanted > 1 else proving.REPEAT_WITH_PROVE
+        option = work.options.get(self.name, 1)
+        number = option if isinstance(option, int) and option > 1 else proving.REPEAT_WITH_PROVE
         again = range(2, number + 1)
         return Planned(
             tuple(Trial(command, Base.CLAIMED, label=f"run {run}") for command in work.commands for run in again)

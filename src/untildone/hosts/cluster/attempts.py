@@ -111,7 +111,7 @@ class Attempt:
             return None
 
     def _is_at_rest(self) -> bool:
-        """Without the lease: nothing is written."""
+        """Whether the loop is at rest. Reads without the lease, so nothing is written."""
         with closing(self._store.open(self.loop_id)) as journal:
             return isinstance(Stepper(self._store, journal).decide(), Rest)
 

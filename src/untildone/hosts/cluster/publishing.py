@@ -20,9 +20,10 @@ from untildone.hosts.cluster import ownership, starts
 from untildone.hosts.cluster.clones import HEAD, Mirror, mirror_of
 from untildone.hosts.cluster.ownership import Address, Move
 from untildone.system import disk
-from untildone.workspace import commits, leaks
+from untildone.workspace import leaks
 from untildone.workspace.git import GitFailed, git, root_of
 from untildone.workspace.git_links import refuse_outward
+from untildone.workspace.person_git import commits
 
 if TYPE_CHECKING:
     from untildone.engine.stepper import Stepper
@@ -135,7 +136,7 @@ class Published:
             _remove(place / ".git" / name)
 
     def begin(self, loop: Loop) -> None:
-        """Nobody but the agent works in the clone."""
+        """There is nothing to prepare: only the agent works in the clone."""
 
     def keep(self, loop: Loop, title: str, wants_out: Callable[[], bool], known: Redactor) -> commits.Kept:
         commit = self._publish(title, PUBLISH_WITHIN, wants_out, known)

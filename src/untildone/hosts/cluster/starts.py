@@ -82,10 +82,10 @@ def _kept(stepper: Stepper, clone: Clone) -> KeptStart:
 
 def _seen_again(stepper: Stepper, reading: Reading) -> KeptStart:
     """Record the start, if its files are here what they were on the machine on which the loop began."""
-    seen = stepper.workspace.look(None, reading=reading)
-    if seen.tree is None:
+    changes = stepper.workspace.look(None, reading=reading)
+    if changes.tree is None:
         return _problem(stepper.loop, stepper.workspace.problem.rstrip("."))
-    if seen.tree != stepper.loop.start.tree:
+    if changes.tree != stepper.loop.start.tree:
         return _problem(stepper.loop, "its commit gives other files here than on the machine on which the loop began")
     return _recorded(stepper)
 

@@ -15,7 +15,8 @@ from untildone.core.loop import Loop
 from untildone.core.model import Role
 from untildone.core.values.value import dataclass
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import Idle, Next, Stepper
+from untildone.engine.stepper import Stepper
+from untildone.engine.stepper_ports import Idle, Next
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest

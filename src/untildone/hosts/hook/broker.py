@@ -47,15 +47,15 @@ def send(line: _socket.socket, content: bytes) -> None:
 
 def receive(line: _socket.socket) -> bytes:
     """One message. Raises ValueError if it is too large or cut off."""
-    received, wanted = b"", _LENGTH
-    while len(received) < wanted:
-        piece = line.recv(min(PIECE, wanted - len(received)))
+    received, size_in_all = b"", _LENGTH
+    while len(received) < size_in_all:
+        piece = line.recv(min(PIECE, size_in_all - len(received)))
         if not piece:
             raise ValueError("it is cut off")
         received += piece
-        if len(received) == _LENGTH == wanted:
+        if len(received) == _LENGTH == size_in_all:
             size = int.from_bytes(received, "big")
             if size > LARGEST:
                 raise ValueError("it is too large")
-            wanted += size
+            size_in_all += size
     return received[_LENGTH:]

@@ -94,7 +94,8 @@ def _reply(event: HookEvent, deadline: float, run_folder: str) -> Reply:
 
 
 def _is_driven() -> bool:
-    """Whether a runner started the agent, whatever its environment says: then it has no person, and this is not their session."""
+    """Whether a runner started the agent, also if the environment hides that. Such an agent has no person, so this is not a person's
+    session."""
     _load_pathlib()
     from untildone.system import inside
 

@@ -1,4 +1,4 @@
-"""Has people told about a loop in a session, by a process of its own: nobody waits for it, and without a channel nothing is started."""
+"""Starts a process that sends notifications about a loop in a session. The hook does not wait for it, and starts none without a channel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def tell(root: str, loop_id: str, holder: str) -> None:
 
 
 def _start(home: str, loop_id: str, holder: str) -> None:
-    # Imported late: most loops have nobody to tell.
+    # Imported late: most loops have no channel.
     import subprocess
 
     from untildone.hosts.hook import presence, prompts

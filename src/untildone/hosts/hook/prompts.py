@@ -96,7 +96,7 @@ def run_command(arguments: tuple[str, ...], deadline: float, given: str = "") ->
 
 
 def own_command(*arguments: str) -> tuple[str, ...]:
-    """A command of untildone, whatever the session has on its PATH."""
+    """A command of this untildone, with its full path: the PATH of the session may lead to another one."""
     return (sys.executable, "-P", "-m", "untildone", *arguments)
 
 

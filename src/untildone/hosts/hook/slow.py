@@ -15,7 +15,7 @@ from untildone.core.events import SessionRead
 from untildone.core.kinds import Host
 from untildone.core.model import Role
 from untildone.engine.process_hands import ProcessHands
-from untildone.engine.stepper import Next
+from untildone.engine.stepper_ports import Next
 from untildone.engine.surroundings import Surroundings
 from untildone.engine.usage_limits import SharedLimits, default_folder
 from untildone.hosts.hook import presence

@@ -26,7 +26,8 @@ from untildone.core.plugins.hook import ALLOW, HookEvent, Reply
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import replace
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import HostParts, Next, Seen, Stepper
+from untildone.engine.stepper import HostParts, Stepper
+from untildone.engine.stepper_ports import Next, WorkspaceAfterTurn
 from untildone.hosts.hook import presence, sessions
 from untildone.hosts.hook.sessions import Note
 from untildone.hosts.hook.status_lines import at_rest, done
@@ -60,7 +61,7 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
             stop = Stop(event, note, deadline, store, stepper)
             reply = stop.answer()
             presence.register(note.root, stepper.loop, note.holder)
-            # Also without a new entry: a hook that was killed has told nobody.
+            # Also without a new entry: a hook that was killed may have sent nothing.
             news.append(stop.rests)
     except LoopBusy as busy:
         if store.load(note.loop_id).settings.interactive:
@@ -233,10 +234,10 @@ class Stop:
 
         return vouched(self)
 
-    def _look(self, ended: TurnEnded) -> Seen:
+    def _look(self, ended: TurnEnded) -> WorkspaceAfterTurn:
         """The workspace after the turn, with a commit if the loop makes commits; without it if the next decision does not need it."""
         if not self._workspace_matters(ended):
-            return Seen()
+            return WorkspaceAfterTurn()
         from untildone.engine.site import LocalSite
 
         self.stepper.note_settings()
@@ -246,7 +247,9 @@ class Stop:
         # The agent goes on in the session, perhaps without a word to the hook.
         site.begin(self.loop)
         self._note = kept.note
-        return Seen(self.stepper.workspace.look(self.loop.changes, kept.head if kept.made else None), kept.note)
+        return WorkspaceAfterTurn(
+            self.stepper.workspace.look(self.loop.changes, kept.head if kept.made else None), kept.note
+        )
 
     def _workspace_matters(self, ended: TurnEnded) -> bool:
         """Whether the next decision needs the workspace. Most do not, and reading it takes longer than the rest of a stop."""

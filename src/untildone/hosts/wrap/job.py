@@ -221,10 +221,17 @@ class _Leader:
         signal.signal(signal.SIGHUP, _HANGUP)
         if self._errors is not None:
             os.dup2(self._errors, 2)
-        for descriptor in self._program.descriptors:
-            os.set_inheritable(descriptor, True)  # noqa: FBT003
+        self._choose_descriptors()
         os.chdir(self._program.cwd)
         os.execve(self._program.argv[0], self._program.argv, dict(self._program.env))
+
+    def _choose_descriptors(self) -> None:
+        """A box gets its own descriptors only: a folder that the person's shell left open would lead out of it."""
+        left_open = map(int, os.listdir("/proc/self/fd")) if self._program.keeps_box else ()
+        for descriptor in {*left_open, *self._program.descriptors} - {0, 1, 2}:
+            # That of the listing is closed again.
+            with contextlib.suppress(OSError):
+                os.set_inheritable(descriptor, descriptor in self._program.descriptors)
 
     def _look(self) -> None:
         pid, status = os.waitpid(self._agent, os.WNOHANG | os.WUNTRACED)

@@ -1,6 +1,6 @@
 """Answers the reports of a stop hook inside of a box: judges what a report may cause, and runs the hook outside.
 
-Whatever runs in the box can send reports, not only the agent program. So a report chooses nothing: folder, agent and settings are those of
+Every process in the box can send reports, not only the agent program. So a report chooses nothing: folder, agent and settings are those of
 the run, a stop counts only for a session of the run, a prompt only if the person has typed one, and round controls only if the
 person has typed them.
 """
@@ -161,7 +161,8 @@ class Reports:
         return event.kind == PROMPT and self.typed.take(event.prompt, self._run.arguments)
 
     def _asked(self, event: HookEvent, descriptor: int | None) -> bytes:
-        """What the hook answers outside of the box. The transcript is passed as a descriptor: its path is the agent's to change."""
+        """The answer of the hook, which runs outside of the box. The transcript is passed as a descriptor: its path is the agent's to
+        change."""
         transcript = "" if descriptor is None else f"/dev/fd/{descriptor}"
         own = replace(event, folders=(self._run.workspace,), transcript=transcript)
         seconds = agent_settings.seconds_of(event.kind)

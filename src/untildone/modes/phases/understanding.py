@@ -59,6 +59,7 @@ class Understanding:
         self._take_phases()
         was_finished, finished = is_finished(self.loop), is_finished(self.after)
         self._refuse_early_promise(finished=finished)
+        self._refuse_old_abort()
         return self._result(claimed=finished and (self.loop.claimed or not was_finished))
 
     def _refuse_early_promise(self, *, finished: bool) -> None:
@@ -66,6 +67,14 @@ class Understanding:
             refused = f"The promise is set, but {texts.unfinished(self.after)}."
             self.problems.append(refused)
             self.notes.append(refused)
+
+    def _refuse_old_abort(self) -> None:
+        if self._is_outranked():
+            self.notes.append("USER_ABORT in the live state file is older than the resume: the loop goes on.")
+
+    def _is_outranked(self) -> bool:
+        """Whether the person resumed the loop after an agent may have given it up."""
+        return self.news.aborted and not self.of_person and self.loop.live_resumed
 
     def _result(self, *, claimed: bool) -> AnswerRead:
         state = replace(state_of(self.after), problems=tuple(self.problems[:MOST_PROBLEMS]))
@@ -92,7 +101,7 @@ class Understanding:
         return moved or self.after.tasks != self.loop.tasks
 
     def _gives_up(self) -> str:
-        if not self.news.aborted:
+        if not self.news.aborted or self._is_outranked():
             return ""
         if self.of_person:
             return "The live state file says USER_ABORT."

@@ -1,1 +1,1 @@
-"""Who may use a server, and for what: named tokens, sessions of browsers, login codes, and the limit of wrong tries."""
+"""Access to a server: named tokens, browser sessions, login codes, and the limit of failed attempts."""

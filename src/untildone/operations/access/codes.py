@@ -49,10 +49,10 @@ class Codes:
             return caller
 
     def _find(self, given: str) -> tuple[Caller | None, list[_Code]]:
-        wanted = given.encode("utf-8", "replace")
-        found = [each for each in self._valid() if hmac.compare_digest(each.code.encode(), wanted)]
-        rest = [each for each in self._valid() if each not in found]
-        return (found[0].caller if found else None), rest
+        given_bytes = given.encode("utf-8", "replace")
+        matching = [each for each in self._valid() if hmac.compare_digest(each.code.encode(), given_bytes)]
+        rest = [each for each in self._valid() if each not in matching]
+        return (matching[0].caller if matching else None), rest
 
     def _valid(self) -> list[_Code]:
         return [each for each in self._codes if self._clock() < each.until]

@@ -1,4 +1,4 @@
-"""What a caller may do, and who it is."""
+"""A caller of the server, and the scopes that it has."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Sessions:
         self._clock = clock
 
     def begin(self, caller: Caller) -> NewSession:
-        """Begin a session of the holder of a token; return its id and its key, which nobody can choose."""
+        """Begin a session of the holder of a token; return its id and its key, both random."""
         new = NewSession(secrets.token_urlsafe(32), secrets.token_urlsafe(32))
         fields = {
             "name": caller.name,

@@ -55,7 +55,7 @@ class Token:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a token or session id. They are random, so that a plain hash does."""
+    """The digest that is stored of a token or session id. They are random, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
@@ -82,7 +82,7 @@ class Tokens:
             ) from None
 
     def find(self, secret: str) -> Caller | None:
-        """The caller with this token; None if there is none. A file that cannot be read lets nobody in."""
+        """The caller with this token; None if there is none. If the file cannot be read, no token is valid."""
         return self._matching(lambda token: hmac.compare_digest(token.digest, digest_of(secret)))
 
     def holds(self, name: str, digest: str) -> bool:
@@ -93,11 +93,11 @@ class Tokens:
 
     def _matching(self, fits: Callable[[Token], bool]) -> Caller | None:
         try:
-            found = [token.caller for token in self.all() if fits(token)]
+            callers = [token.caller for token in self.all() if fits(token)]
         except StoreError as problem:
             _log.warning("%s", problem.sentence)
             return None
-        return found[0] if found else None
+        return callers[0] if callers else None
 
     def add(self, name: str, scope: Scope) -> str:
         """Add a token; return its secret, which is kept nowhere."""

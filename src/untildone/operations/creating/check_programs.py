@@ -37,16 +37,16 @@ _PLAIN = re.compile(r"[\w./+-]+")
 
 
 def missing(command: str, folder: str, environment: Mapping[str, str]) -> str:
-    """The first program of a check, if it is not there; empty if it is, or if nobody can tell."""
+    """The first program of a check, if it is missing; empty if it exists, or if that is unknown."""
     first = next(iter(simple_commands(command)), None)
     words = [] if first is None else [word for word in first.words if not _VARIABLE.match(word)]
     if not words or words[0] in _WORDS_OF_SHELL or not _PLAIN.fullmatch(words[0]):
         return ""
     name = words[0]
-    found = (
+    is_there = (
         os.path.exists(os.path.join(folder, name)) if "/" in name else shutil.which(name, path=environment.get("PATH"))
     )
-    return "" if found else name
+    return "" if is_there else name
 
 
 def notice(command: str, folder: str, environment: Mapping[str, str]) -> str:

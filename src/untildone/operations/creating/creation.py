@@ -1,4 +1,4 @@
-"""Creating a loop. Whatever cannot work is reported before anything is written."""
+"""Creates loops. Settings that cannot work are reported before anything is written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from untildone.system import disk
 from untildone.system.box import sandbox
 from untildone.system.box.sandbox import Box
 from untildone.workspace.git import never
-from untildone.workspace.worktrees import create_worktree, fill_submodules
+from untildone.workspace.person_git.worktrees import create_worktree, fill_submodules
 
 TITLE_LENGTH = 100
 
@@ -84,8 +84,7 @@ def create(
         kept = _for_cluster(kept, chosen, store)
     if not in_cluster:
         _check_sandbox(kept, environment)
-    judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged(kept, opening.rest)
-    judged += () if in_cluster else (*_missing_programs(kept, environment), *_left_out(kept, chosen, environment))
+    judged = _how_judged_in_cluster(kept) if in_cluster else _how_judged_here(kept, chosen, opening.rest, environment)
     judged += proofs.notices(kept, in_session=bool(hook_session))
     empty: tuple[str, ...] = ()
     if kept.worktree:
@@ -98,6 +97,13 @@ def create(
     if starts and in_cluster:
         poke(store, loop, environment)
     return Created(loop, (*opening.notices, *judged, *empty, *trust.notices(folder, environment)))
+
+
+def _how_judged_here(
+    kept: LoopSettings, chosen: Settings, task: str, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Sentences about the checks on this machine: their rooms, programs that are missing, variables that do not pass."""
+    return (*_how_judged(kept, task), *_missing_programs(kept, environment), *_left_out(kept, chosen, environment))
 
 
 def title_of(task: str) -> str:

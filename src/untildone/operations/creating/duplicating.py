@@ -38,7 +38,7 @@ def duplicate(
     """Create a loop with the task, settings and budget of another one. `changed` are settings that differ, `task` another task."""
     loop = store.load(loop_id)
     if loop.not_ours:
-        # Whoever wrote it chose the commands that the duplicate would run.
+        # Its author chose the commands that the duplicate would run.
         raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "`untildone run` starts a new loop")
     folder = folder_of(store, loop)
     chosen = chosen_for(loop, folder, changed, environment)
@@ -92,12 +92,13 @@ def values(loop: Loop, usual: Settings) -> dict[str, Any]:
         "max_iterations": "none" if budget.iterations is None else budget.iterations,
         **{name: getattr(kept, name) for name in _MADE},
     }
-    found: dict[str, Any] = {**same, **limits, **agents, **kept.options, **made}
-    return {name: value for name, value in found.items() if value is not None}
+    chosen: dict[str, Any] = {**same, **limits, **agents, **kept.options, **made}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _names(kept: LoopSettings, *, models: bool) -> list[str]:
-    """Who takes over after rounds without progress, as a person names them: profiles, and with `models` models of the worker too."""
+    """The agents that take over after rounds without progress, as settings name them: profiles, and with `models` models of the worker
+    too."""
     taking_over = ((choice, choice.profile == kept.worker.profile) for choice in kept.escalate)
     names = (choice.model if is_model else choice.profile for choice, is_model in taking_over if models or not is_model)
     return [name for name in names if name]

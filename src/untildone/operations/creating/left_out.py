@@ -30,12 +30,12 @@ def notice(kept: LoopSettings, environment: Mapping[str, str]) -> str:
     """A sentence about variables that do not pass on, although a check or what it runs mentions them, or the agent seems to need them;
     empty if there are none."""
     names = environments.named(kept)
-    found: dict[str, str] = {}
+    mentions: dict[str, str] = {}
     left = passing.left_out(environment, (), names)
     if left and kept.checks:
-        found |= _in_commands(kept, left) | _in_files(kept, left)
+        mentions |= _in_commands(kept, left) | _in_files(kept, left)
     return passing.notice(
-        {**found, **_keys(kept.worker, passing.left_out(environment, _own(kept, environment), names))}
+        {**mentions, **_keys(kept.worker, passing.left_out(environment, _own(kept, environment), names))}
     )
 
 
@@ -48,15 +48,15 @@ def _in_commands(kept: LoopSettings, left: frozenset[str]) -> dict[str, str]:
 
 
 def _in_files(kept: LoopSettings, left: frozenset[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    mentions: dict[str, str] = {}
     for path in _files(kept):
         try:
             text = disk.read_promptly(Path(kept.workspace, path), LARGEST).decode(errors="replace")
         except OSError:
             continue
         for name in passing.mentioned(text, left):
-            found.setdefault(name, f"named in {path}")
-    return found
+            mentions.setdefault(name, f"named in {path}")
+    return mentions
 
 
 def _files(kept: LoopSettings) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _is_own(name: str) -> bool:
 
 
 def _keys(choice: AgentChoice, left: frozenset[str]) -> dict[str, str]:
-    """Keys that the agent may need: those of a program of this name, and those of any agent for one that nobody knows."""
+    """Keys that the agent may need: those of its known program, or those of all agents for an unknown program."""
     agent = agents.of(choice)
     words = (choice.command or choice.agent.partition(":")[2] or choice.program or agent.program).split()
     program = re.sub(r"\W+", "_", os.path.basename(words[0])).upper() if words else ""

@@ -19,22 +19,36 @@ def checked(settings: LoopSettings, *, in_session: bool = False, in_cluster: boo
     `in_session`: the worker is an agent that a person started, in no box of ours."""
     with_checks = replace(settings, checks=settings.checks or ("true",))
     proofs, ignores = proving.chosen(with_checks), bool(settings.options.get(proving.IGNORE_FAILING))
-    wanted = (*proofs, *((proving.IGNORE_FAILING,) if ignores else ()))
-    if not wanted:
+    chosen = (*proofs, *((proving.IGNORE_FAILING,) if ignores else ()))
+    if not chosen:
         return settings
-    flag = "--prove" if settings.options.get(proving.PROVE) else f"--{wanted[0].replace('_', '-')}"
+    _refuse_impossible(settings, chosen)
+    if proving.HELD_OUT not in chosen:
+        return settings
+    return _with_held_out(settings, in_session=in_session, in_cluster=in_cluster)
+
+
+def _refuse_impossible(settings: LoopSettings, chosen: tuple[str, ...]) -> None:
+    """Raise UsageError if the checks and the room of the settings do not permit the chosen proofs."""
+    flag = "--prove" if settings.options.get(proving.PROVE) else f"--{chosen[0].replace('_', '-')}"
     if not settings.checks:
-        about = "it proves what a check is worth" if proofs else "it is about the tests of a check"
+        about = (
+            "it proves what a check is worth"
+            if chosen != (proving.IGNORE_FAILING,)
+            else "it is about the tests of a check"
+        )
         raise UsageError(f"{flag} needs a check: {about}.", 'add --check "pytest -q"')
-    if ignores and not any(map(can_name, settings.checks)):
+    if proving.IGNORE_FAILING in chosen and not any(map(can_name, settings.checks)):
         raise UsageError(
             f"--ignore-failing cannot tell which tests fail in `{settings.checks[0]}`.",
             'name the test runner itself, as in --check "pytest -q"',
         )
     if settings.room is RoomKind.PLAIN:
         raise UsageError(f"{flag} needs a room of its own for its runs.", "leave out --room plain")
-    if proving.HELD_OUT not in wanted:
-        return settings
+
+
+def _with_held_out(settings: LoopSettings, *, in_session: bool, in_cluster: bool) -> LoopSettings:
+    """The settings with the tests of the folder that `--held-out` names; for a share of the tests, with the room that hides them."""
     is_share = _is_share(settings, in_cluster=in_cluster)
     if in_session and is_share:
         raise UsageError(

@@ -40,14 +40,14 @@ class Suggestion:
 
 def checks(folder: Path) -> tuple[Suggestion, ...]:
     """The checks that fit the project in a folder, best first."""
-    found = (*_pytest(folder), *_npm(folder), *_cargo(folder), *_go(folder), *_make(folder))
-    return tuple({each.command: each for each in found}.values())
+    suggested = (*_pytest(folder), *_npm(folder), *_cargo(folder), *_go(folder), *_make(folder))
+    return tuple({each.command: each for each in suggested}.values())
 
 
 def used(store: Store, loop_ids: Iterable[str]) -> tuple[Suggestion, ...]:
     """The checks of these loops, in their order. A loop that cannot be read has none."""
-    found = (check for loop_id in loop_ids for check in _checks_of(store, loop_id))
-    return tuple(Suggestion(check, USED) for check in dict.fromkeys(found))
+    commands = (check for loop_id in loop_ids for check in _checks_of(store, loop_id))
+    return tuple(Suggestion(check, USED) for check in dict.fromkeys(commands))
 
 
 def _checks_of(store: Store, loop_id: str) -> tuple[str, ...]:

@@ -1,1 +1,1 @@
-"""Who drives loops: this process, one in the background, a server, a machine of a cluster."""
+"""Drives loops: in this process, in the background, on a server, on a machine of a cluster."""

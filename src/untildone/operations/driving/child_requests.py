@@ -47,10 +47,10 @@ def count(given: Fields, name: str) -> int:
     return value
 
 
-def check_numbers(wanted: Budget) -> None:
+def check_numbers(budget: Budget) -> None:
     """UsageError if a limit that the request asks for is no number of its unit."""
     for limit in shares.COUNTED:
-        amount = limit.of(wanted)
+        amount = limit.of(budget)
         right = int if limit.row.whole else (int, float)
         if amount is not None and (isinstance(amount, bool) or not isinstance(amount, right)):
             raise UsageError(f"{amount!r} is no amount of {limit.row.unit}.", "give a number")

@@ -242,19 +242,19 @@ class Hosted:
             raise UsageError("The task is empty.", "say what is to be done")
         if len(task) > LONGEST_TASK or shares.asks_for_rounds(task):
             raise UsageError("The task is too long, or begins with round controls.", "give `rounds` instead")
-        wanted = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
-        requests.check_numbers(wanted)
+        budget = Budget(**{limit.row.field: given.get(name) for limit, name in shares.ASKED_AS.items()})
+        requests.check_numbers(budget)
         known_secrets.refuse_in_commands(shares.settings_of(self._stepper.loop, "", checks, 0), self._around.redactor)
         with self._starting:
-            return self._begin(task, checks, wanted, requests.count(given, "children"))
+            return self._begin(task, checks, budget, requests.count(given, "children"))
 
-    def _begin(self, task: str, checks: tuple[str, ...], wanted: Budget, count: int) -> Fields:
+    def _begin(self, task: str, checks: tuple[str, ...], budget: Budget, count: int) -> Fields:
         """Reserve the share, create the loop, drive it: in this order."""
         self._check_stays()
         self._report_ended()
         child_id = creation.new_id(time.time())
         parent = self._submissions.submit(
-            lambda loop: ChildReserved(shares.share(self._with_turn(loop), child_id, wanted, count))
+            lambda loop: ChildReserved(shares.share(self._with_turn(loop), child_id, budget, count))
         )
         child = _known(parent, child_id)
         try:
@@ -331,9 +331,9 @@ class Hosted:
         return look.diff(self._store, self._child(given))[:LONGEST_DIFF]
 
     def _verify(self, given: Fields) -> list[Fields]:
-        found = verifying.verify(self._store, self._child(given), self._around.environment)
+        results = verifying.verify(self._store, self._child(given), self._around.environment)
         return [
-            {"command": each.now.command, "passed_now": each.now.passed, "reason": each.now.reason} for each in found
+            {"command": each.now.command, "passed_now": each.now.passed, "reason": each.now.reason} for each in results
         ]
 
     def _shown(self, child_id: str) -> Fields:

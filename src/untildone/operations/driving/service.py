@@ -215,10 +215,12 @@ class Service:
 
     def _notifier(self, store: Store, chosen: settings.Settings, around: Surroundings) -> OutboxNotifier:
         """The notifier of a store, with the present settings. It is opened at once, for what a dead process left."""
-        wanted = runner.notifications(chosen)
-        wanted = wanted if wanted.url else replace(wanted, url=self.url)
-        notifier = self._notifiers.setdefault(store.name, OutboxNotifier(wanted, self.environment, around.redactor))
-        notifier.settings = wanted
+        notifications = runner.notifications(chosen)
+        notifications = notifications if notifications.url else replace(notifications, url=self.url)
+        notifier = self._notifiers.setdefault(
+            store.name, OutboxNotifier(notifications, self.environment, around.redactor)
+        )
+        notifier.settings = notifications
         notifier.open(store.name)
         return notifier
 

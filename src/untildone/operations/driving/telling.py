@@ -20,7 +20,8 @@ def expect(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
 
 
 def tell(store: Store, loop_id: str, environment: Mapping[str, str]) -> None:
-    """Tell people what they have not been told about a loop yet. What keeps it from that is noted: nobody reads what this process says."""
+    """Send the notifications of a loop that were not sent yet. Errors are recorded for `doctor`: this process has no reader for its
+    output."""
     failures.forget(store.name, loop_id)
     try:
         telling = _telling(store, environment)

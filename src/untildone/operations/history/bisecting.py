@@ -54,9 +54,9 @@ def bisect(
 
     with guarded(f"bisect-{loop_id}") as watched:
         runs = _Runs(store, loop, environment, watched.mark, watched.groups, report)
-        found = bisecting.first_bad(rounds, runs.holds)
-        _check_ends(rounds[found - 1], rounds[found], runs)
-    before, broke = rounds[found - 1].iteration, rounds[found].iteration
+        bad_round = bisecting.first_bad(rounds, runs.holds)
+        _check_ends(rounds[bad_round - 1], rounds[bad_round], runs)
+    before, broke = rounds[bad_round - 1].iteration, rounds[bad_round].iteration
     failed = tuple(result for result in runs.known[broke] if not result.passed)
     return Bisected(loop, broke, before, failed, tuple(runs.known))
 

@@ -27,10 +27,10 @@ class Cleaned:
 
 def age(text: str) -> float:
     """The seconds of an age such as `30d`, `12h` or `4w`."""
-    found = _AGE.fullmatch(text.strip().lower())
-    if found is None:
+    match = _AGE.fullmatch(text.strip().lower())
+    if match is None:
         raise UsageError(f"'{text[:60]}' is not an age.", "give hours, days or weeks: 12h, 30d, 4w")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def clean(store: Store, older_than: float, *, only_lists: bool = False) -> Iterator[Cleaned]:

@@ -16,7 +16,8 @@ from untildone.core.model import Status
 from untildone.core.moves import Control
 from untildone.core.values.value import dataclass
 from untildone.engine.leasing import leased
-from untildone.engine.stepper import Idle, Stepper
+from untildone.engine.stepper import Stepper
+from untildone.engine.stepper_ports import Idle
 from untildone.operations import control, look
 from untildone.operations.inside import refuse
 from untildone.store import Store
@@ -145,7 +146,7 @@ def _entries(store: Store, loop_id: str) -> tuple[Entry, ...]:
 
 
 def _place(store: Store, loop: Loop, to: int) -> Place:
-    """Where the loop was. UsageError if nobody knows that, or what was in its workspace."""
+    """The state of the loop then. UsageError if it, or the content of its workspace, is unknown."""
     if loop.settings.remote is not None:
         raise UsageError(
             f"The work of loop {loop.loop_id} is on a branch of {loop.settings.remote}.",
@@ -164,7 +165,8 @@ def _place(store: Store, loop: Loop, to: int) -> Place:
 
 def _take_back(store: Store, stepper: Stepper, event: Rewound) -> str:
     """Write the rewind and put the workspace back; return the snapshot of what was there. Nothing is written if it cannot work."""
-    from untildone.workspace import restoring, worktrees
+    from untildone.workspace import restoring
+    from untildone.workspace.person_git import worktrees
     from untildone.workspace.shadow import Reading
 
     if problem := worktrees.gone(stepper.loop, store.home):
@@ -184,8 +186,8 @@ def _take_back(store: Store, stepper: Stepper, event: Rewound) -> str:
 
 def _is_there(store: Store, loop_id: str, to: int) -> bool:
     """Whether the last rewind went to this round, and nothing has happened since."""
-    found = rewinding.before_last(_entries(store, loop_id))
-    return found is not None and found[0].to == to and not found[0].undone
+    last = rewinding.before_last(_entries(store, loop_id))
+    return last is not None and last[0].to == to and not last[0].undone
 
 
 def _go_on(stepper: Stepper, host: Host, *changes: BudgetChanged) -> Loop:

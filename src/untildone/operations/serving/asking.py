@@ -1,4 +1,4 @@
-"""In whose name a request of a server acts, and for how long it waits for a store that does not answer."""
+"""The caller of a request of the server, which entries name, and how long the request waits for a store that does not answer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PATIENCE = 1.5
 
 
 @contextmanager
-def on_behalf_of(who: str, *, prompt: bool) -> Iterator[None]:
-    """Entries that are written in this block name `who`. With `prompt`, a database that is away is reported soon."""
-    name, patience = acting.who.set(who), waiting.longest.set(PATIENCE if prompt else waiting.longest.get())
+def on_behalf_of(caller: str, *, prompt: bool) -> Iterator[None]:
+    """Entries that are written in this block name the caller. With `prompt`, a database that is away is reported soon."""
+    name, patience = acting.who.set(caller), waiting.longest.set(PATIENCE if prompt else waiting.longest.get())
     try:
         yield
     finally:

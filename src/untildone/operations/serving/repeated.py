@@ -39,7 +39,7 @@ class RepeatedRequests:
         self._tidied_at = float("-inf")
 
     def find(self, key: str) -> Answered | None:
-        """What is known of a key; None: nothing, or it is older than a day."""
+        """The recorded request of a key; None: there is none, or it is older than a day."""
         path = self._path(key)
         try:
             if time.time() - path.stat().st_mtime > KEPT_SECONDS:

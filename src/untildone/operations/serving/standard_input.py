@@ -7,7 +7,7 @@ import threading
 import time
 from contextlib import suppress
 
-from untildone.system.lines import LineFramer
+from untildone.system.program.lines import LineFramer
 
 CHUNK = 64 * 1024
 
@@ -15,8 +15,8 @@ CHUNK = 64 * 1024
 def bound(leave_within: float) -> None:
     """Let this process read its standard input in lines of bounded length: of a longer one only the beginning arrives.
 
-    `leave_within` seconds after the client has closed its side, the process exits, whatever it still does: it may be writing to a client
-    that reads nothing."""
+    `leave_within` seconds after the client has closed its side, the process exits, also in the middle of its work: it may be writing to a
+    client that reads nothing."""
     source = os.dup(0)
     reading, writing = os.pipe()
     os.dup2(reading, 0)

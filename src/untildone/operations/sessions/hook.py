@@ -30,7 +30,7 @@ class Installed:
     notices: tuple[str, ...]
     """Sentences for the person."""
     hint: str = ""
-    """What the person still has to do in the agent."""
+    """The remaining step for the person in the agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def program_file() -> str:
 
 def install(agent: str, folder: Path, *, for_user: bool) -> Installed:
     """Add the hook to the settings of the agent: those of the folder, or with `for_user` those of all projects."""
-    from untildone.workspace import exclude
+    from untildone.workspace.person_git import exclude
 
     place = agent_settings.installation(agent, folder, os.environ, for_person=for_user)
     notices = agent_settings.install(place)
@@ -87,7 +87,7 @@ def install(agent: str, folder: Path, *, for_user: bool) -> Installed:
 
 def uninstall(agent: str, folder: Path, *, for_user: bool) -> Installed:
     """Remove the hook from the settings of the agent."""
-    from untildone.workspace import exclude
+    from untildone.workspace.person_git import exclude
 
     place = agent_settings.installation(agent, folder, os.environ, for_person=for_user)
     # First: `uninstall` may delete the folder, and `reveal` needs it to find the repository.

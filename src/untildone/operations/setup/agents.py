@@ -41,7 +41,7 @@ class AgentInfo:
     install: str
     """How to install the program."""
     problem: str = ""
-    """What is wrong with this version, as a sentence; empty: nothing."""
+    """A sentence about a problem of this version; empty: there is none."""
 
 
 def look_at_all(folder: Path) -> Iterator[AgentInfo]:
@@ -66,12 +66,12 @@ def look(chosen: Settings, name: str) -> AgentInfo:
 def missing(chosen: Settings, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """How to install each agent or profile whose program is not on PATH, by name. Starts no program."""
     profiles = {name: settings.profile(chosen, name) for name in (*agents.names(), *chosen.profiles)}
-    found = (
+    installed = (
         (name, agents.find_with(profile.agent, profile.program or ""), profile) for name, profile in profiles.items()
     )
     return {
         name: agent.install
-        for name, agent, profile in found
+        for name, agent, profile in installed
         if (program := _program(agent, profile.command))
         and programs.find(program, {**environment, **profile.env}) is None
     }

@@ -37,7 +37,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check of the machine."""
 
     area: str
     state: State
@@ -63,13 +63,13 @@ def _agents(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
     except UntilDoneError as problem:
         yield Finding("agents", State.PROBLEM, problem.sentence, problem.hint)
         return
-    found = [info for info in infos if info.path is not None]
-    for info in found:
+    installed = [info for info in infos if info.path is not None]
+    for info in installed:
         yield from _agent(info, environment)
-    if not found:
+    if not installed:
         yield Finding("agents", State.PROBLEM, "No coding agent is installed.", infos[0].install if infos else "")
     missing = ", ".join(info.name for info in infos if info.path is None)
-    if missing and found:
+    if missing and installed:
         yield Finding("agents", State.OK, f"Not installed: {missing}.")
     yield from _hooks(folder)
 
@@ -80,10 +80,10 @@ def _agent(info: AgentInfo, environment: Mapping[str, str]) -> Iterator[Finding]
         yield Finding("agents", State.WARNING, f"{which} is {info.problem}.", info.install)
     login = programs.find(info.agent).login
     home = Path(environment.get("HOME") or Path.home())
-    seen = [name for name in login.variables if environment.get(name)]
-    seen += [name for name in login.files if (home / name).exists()]
-    if seen:
-        yield Finding("agents", State.OK, f"{which} ({info.path}), login: {seen[0]}.")
+    logins = [name for name in login.variables if environment.get(name)]
+    logins += [name for name in login.files if (home / name).exists()]
+    if logins:
+        yield Finding("agents", State.OK, f"{which} ({info.path}), login: {logins[0]}.")
     else:
         fix = f"log in with `{login.command}`; `untildone agents check {info.name}` tries one call"
         yield Finding("agents", State.WARNING, f"{which} ({info.path}): no login was found.", fix)
@@ -105,8 +105,8 @@ def _sandbox() -> Iterator[Finding]:
 
 
 def _git(folder: Path) -> Iterator[Finding]:
-    from untildone.workspace import commits
     from untildone.workspace.git import GitFailed, git, line_of, root_of
+    from untildone.workspace.person_git import commits
 
     try:
         version = line_of(git(str(folder), "--version")).removeprefix("git version ")
@@ -172,7 +172,7 @@ def _store(folder: Path, environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _notifications(store_name: str, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Notifications that did not arrive: the processes that send them for loops in sessions can tell nobody else."""
+    """Notifications that did not arrive. Processes that send them for loops in sessions can report that nowhere else."""
     from untildone.engine.notices import failures
 
     if failed := failures.known(store_name, environment):
@@ -223,5 +223,5 @@ def _left_out(folder: Path, chosen: Settings, environment: Mapping[str, str]) ->
     except UntilDoneError:
         return
     if sentence := left_out.notice(kept, environment):
-        told, _, flags = sentence.partition(" hint: ")
-        yield Finding("project", State.WARNING, told, f"untildone run … {flags}, or the setting pass_env")
+        text, _, flags = sentence.partition(" hint: ")
+        yield Finding("project", State.WARNING, text, f"untildone run … {flags}, or the setting pass_env")

@@ -53,14 +53,14 @@ def install(
     listed = _listed(agent, folder, environment, for_project=for_project)
     before = config_files.read(listed.file)
     present = _entry(listed, before)
-    wanted = _remote(listed, url) if url else listed.setup.entry(listed.command)
-    if present == wanted:
+    entry = _remote(listed, url) if url else listed.setup.entry(listed.command)
+    if present == entry:
         return f"untildone is in {listed.file} already."
     if present is not None:
         raise UsageError(
             f"{listed.file} has another MCP server of the name {NAME}.", f"`untildone mcp uninstall {agent}` removes it"
         )
-    after = _with_entry(listed, before, wanted)
+    after = _with_entry(listed, before, entry)
     _remember(listed, before, after)
     config_files.write(listed.file, after)
     about_token = f" It sends the token in the variable {TOKEN}, so set that for {agent}." if url else ""
@@ -133,13 +133,13 @@ def _alike(first: str, second: str) -> int:
 
 
 def _note(listed: Listed) -> Mapping[str, Any]:
-    """What the installation kept. An earlier version kept one word."""
+    """The note that the installation kept. Earlier versions kept one word."""
     text = config_files.read(listed.note)
     try:
-        found = json.loads(text or "{}")
+        note = json.loads(text or "{}")
     except ValueError:
         return {"was": text}
-    return found if isinstance(found, dict) else {}
+    return note if isinstance(note, dict) else {}
 
 
 def _undone(note: Mapping[str, Any], now: str) -> str | None:
@@ -155,8 +155,8 @@ def _digest(text: str) -> str:
 
 def _entry(listed: Listed, text: str | None) -> Any:
     """The entry of untildone in the file; None if there is none."""
-    found = _list(listed, text or "")
-    return found.get(NAME) if isinstance(found, dict) else None
+    entries = _list(listed, text or "")
+    return entries.get(NAME) if isinstance(entries, dict) else None
 
 
 def _has_list(listed: Listed, text: str) -> bool:

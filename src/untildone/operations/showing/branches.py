@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from untildone.core.loop import Loop
 from untildone.operations.stores import Store
-from untildone.workspace.branches import Branch, branch_of
+from untildone.workspace.person_git.branches import Branch, branch_of
 
 __all__ = ["Branch", "branch", "merge_command", "merge_of"]
 

@@ -93,13 +93,13 @@ class Inboxes:
     def look(self) -> Inbox:
         """The inbox as it is now."""
         rows = self._service.table.rows()
-        found = sort(rows, time.time())
+        sorted_rows = sort(rows, time.time())
         return Inbox(
-            found.needs[:MOST_NEEDS],
-            len(found.needs),
-            tuple(self._at_work(row) for row in found.working[:MOST_WORKING]),
-            len(found.working),
-            tuple(self._finished(row) for row in found.done),
+            sorted_rows.needs[:MOST_NEEDS],
+            len(sorted_rows.needs),
+            tuple(self._at_work(row) for row in sorted_rows.working[:MOST_WORKING]),
+            len(sorted_rows.working),
+            tuple(self._finished(row) for row in sorted_rows.done),
             sum(row.outcome is Outcome.VERIFIED for row in rows),
             len(rows),
         )

@@ -23,29 +23,29 @@ class TablePages:
     def __init__(self, table: LoopTable) -> None:
         self.table = table
 
-    def page(self, wanted: LoopFilter, sort: Sort, number: int, size: int) -> Listing:
+    def page(self, filters: LoopFilter, sort: Sort, number: int, size: int) -> Listing:
         """The page of that number, which counts from 1; the last page, if there are fewer."""
-        chosen, counts = self._chosen(wanted)
+        chosen, counts = self._chosen(filters)
         pages = max(1, -(-len(chosen) // size))
         number = min(max(1, number), pages)
         shown = tuple(selecting.in_order(chosen, sort)[(number - 1) * size : number * size])
         undriven = frozenset(row.loop_id for row in shown if row.status is Status.RUNNING and not self._driven(row))
         return Listing(shown, len(chosen), number, pages, counts, undriven)
 
-    def after(self, wanted: LoopFilter, sort: Sort, cursor: str | None, size: int) -> Slice:
+    def after(self, filters: LoopFilter, sort: Sort, cursor: str | None, size: int) -> Slice:
         """At most `size` loops after the cursor, which is that of the slice before."""
-        chosen, counts = self._chosen(wanted)
+        chosen, counts = self._chosen(filters)
         rest = selecting.after(selecting.in_order(chosen, sort), sort, cursor)
         shown = tuple(rest[:size])
         following = selecting.cursor_of(shown[-1], sort) if len(rest) > size else None
         return Slice(shown, following, len(chosen), counts)
 
-    def _chosen(self, wanted: LoopFilter) -> tuple[Sequence[Row], Counter[str]]:
+    def _chosen(self, filters: LoopFilter) -> tuple[Sequence[Row], Counter[str]]:
         """The loops that fit, newest first, and how many of each status fit in everything else."""
-        fitting: Sequence[Row] = selecting.without_status(self.table.rows(), wanted)
+        fitting: Sequence[Row] = selecting.without_status(self.table.rows(), filters)
         counts = Counter(map(status_word, fitting))
-        if wanted.statuses:
-            fitting = [row for row in fitting if status_word(row) in wanted.statuses]
+        if filters.statuses:
+            fitting = [row for row in fitting if status_word(row) in filters.statuses]
         return fitting, counts
 
     def _driven(self, row: Row) -> bool:

@@ -74,7 +74,7 @@ class Moment:
 
 
 def moment_of(entry: Entry) -> Moment | None:
-    """The moment that an entry stands for; None: it belongs to a turn, or nobody needs to see it."""
+    """The moment of an entry; None: the entry belongs to a turn, or is not shown."""
     at = entry.at
     match entry.event:
         case MessageSent(text=text, source=source):

@@ -100,13 +100,13 @@ def _read(store: Store, row: Row) -> tuple[Paid, ...]:
 
 def paid(entries: Iterable[Entry]) -> tuple[Paid, ...]:
     """What the entries of a journal spent, each with its time."""
-    found, loop, before = list[Paid](), None, Spend()
+    payments, loop, before = list[Paid](), None, Spend()
     for entry in entries:
         loop = apply(loop, entry)
         if loop.spend != before:
-            found.append((entry.at, _more(loop, before)))
+            payments.append((entry.at, _more(loop, before)))
             before = loop.spend
-    return tuple(found)
+    return tuple(payments)
 
 
 def _more(loop: Loop, before: Spend) -> Spend:

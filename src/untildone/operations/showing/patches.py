@@ -69,8 +69,8 @@ def _name(lines: list[str]) -> str:
 def unquoted(name: str) -> str:
     """A file name without the escapes that git writes between quotes: for quotes, backslashes, control characters."""
 
-    def plain(found: re.Match[bytes]) -> bytes:
-        code = found[1]
+    def plain(match: re.Match[bytes]) -> bytes:
+        code = match[1]
         return bytes((int(code, 8) & 0xFF if code.isdigit() else _LETTERS[code[0]],))
 
     return _ESCAPED.sub(plain, name.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")

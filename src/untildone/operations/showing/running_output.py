@@ -7,7 +7,7 @@ from untildone.core.loop import Loop, output_name
 from untildone.core.plugins.agent_io import AgentEvent, Reader
 from untildone.operations.output import reader
 from untildone.operations.stores import Records, Spool
-from untildone.system.lines import LineFramer
+from untildone.system.program.lines import LineFramer
 
 AT_ONCE = 1 << 20
 

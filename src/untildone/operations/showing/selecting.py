@@ -62,7 +62,7 @@ class LoopFilter:
     agents: Words = _NONE
     modes: Words = _NONE
     needs: Words = _NONE
-    """Kinds of needs; `any` for loops that need a person for whatever reason."""
+    """Kinds of needs; `any` for loops that need a person for any reason."""
     since: float | None = None
     """Only loops that changed at this time or later."""
     until: float | None = None
@@ -74,28 +74,28 @@ def status_word(row: Row) -> str:
     return row.status.value if row.status else DAMAGED
 
 
-def without_status(rows: Iterable[Row], wanted: LoopFilter) -> list[Row]:
+def without_status(rows: Iterable[Row], filters: LoopFilter) -> list[Row]:
     """The rows that fit in everything but their status. The number of each status is counted among these."""
-    tests = tuple(_tests(wanted))
+    tests = tuple(_tests(filters))
     return [row for row in rows if all(test(row) for test in tests)]
 
 
-def _tests(wanted: LoopFilter) -> Iterable[Callable[[Row], bool]]:
-    if wanted.outcomes:
-        yield lambda row: row.outcome is not None and row.outcome.word in wanted.outcomes
-    if wanted.workspaces:
-        yield lambda row: row.workspace in wanted.workspaces
-    if wanted.agents:
-        yield lambda row: row.agent in wanted.agents
-    if wanted.modes:
-        yield lambda row: row.mode in wanted.modes
-    if wanted.needs:
-        yield lambda row: row.need is not None and not wanted.needs.isdisjoint((ANY_NEED, row.need.kind.value))
-    if (since := wanted.since) is not None:
+def _tests(filters: LoopFilter) -> Iterable[Callable[[Row], bool]]:
+    if filters.outcomes:
+        yield lambda row: row.outcome is not None and row.outcome.word in filters.outcomes
+    if filters.workspaces:
+        yield lambda row: row.workspace in filters.workspaces
+    if filters.agents:
+        yield lambda row: row.agent in filters.agents
+    if filters.modes:
+        yield lambda row: row.mode in filters.modes
+    if filters.needs:
+        yield lambda row: row.need is not None and not filters.needs.isdisjoint((ANY_NEED, row.need.kind.value))
+    if (since := filters.since) is not None:
         yield lambda row: row.updated_at >= since
-    if (until := wanted.until) is not None:
+    if (until := filters.until) is not None:
         yield lambda row: row.created_at < until
-    if words := wanted.search.casefold().split():
+    if words := filters.search.casefold().split():
         yield lambda row: _says(row, words)
 
 

@@ -15,7 +15,7 @@ from untildone.operations.loop_table import Row
 
 
 class Waits(StrEnum):
-    """What a running loop that nobody drives waits for."""
+    """The wait of a running loop without a runner."""
 
     PROBLEM = "problem"
     LIMIT = "limit"

@@ -273,16 +273,17 @@ class PostgresStore:
 
     def _busy(self, loop_id: str) -> LoopBusy:
         loop = self.load(loop_id)
-        who = f" (process {loop.runner.pid} on {loop.runner.machine})" if loop.runner else ""
+        by_process = f" (process {loop.runner.pid} on {loop.runner.machine})" if loop.runner else ""
         return LoopBusy(
-            f"Loop {loop_id} is already being driven{who}.", f"`untildone log --follow {loop_id}` shows what it does"
+            f"Loop {loop_id} is already being driven{by_process}.",
+            f"`untildone log --follow {loop_id}` shows what it does",
         )
 
     def is_driven(self, loop_id: str) -> bool:
         return self._locks.is_held(self._number(loop_id))
 
     def signature(self, loop_id: str) -> object | None:
-        """From the cache, unless a notice may have been missed."""
+        """The signature of a loop, from the cache unless a notification of the database may have been missed."""
         if loop_id not in self._signatures or self._listening.is_stale(self._signatures_at):
             self.signatures()
         known = self._signatures.get(loop_id)
@@ -370,8 +371,8 @@ class PostgresStore:
         shutil.rmtree(self.progress(loop_id), ignore_errors=True)
 
     def delete(self, loop_id: str, after: int | None = None) -> bool:
-        wanted = (checked_id(loop_id), after, after)
-        if not self.database.rows(_DELETE, wanted) and after is not None:
+        parameters = (checked_id(loop_id), after, after)
+        if not self.database.rows(_DELETE, parameters) and after is not None:
             return False
         self._listening.forget(loop_id)
         self._signatures.pop(loop_id, None)

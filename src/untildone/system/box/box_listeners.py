@@ -5,7 +5,8 @@ the interpreter: it runs before every turn of an agent. The ports belong to the 
 the proxy outside, which accepts connections itself. So nothing of untildone keeps running in the box.
 
 Arguments: a descriptor that leads to the proxy, `address:port` for each port, `--`, the command. With the word `scoped` instead, it keeps
-the box from abstract sockets outside. Without either, it only makes signals what they are for programs outside of a box.
+the box from abstract sockets outside and from its first process. Without either, it only makes signals what they are for programs outside
+of a box.
 """
 
 from __future__ import annotations

@@ -27,10 +27,10 @@ def runtime(network: Network, environment: Mapping[str, str]) -> Iterator[Mount]
     yield Mount(Access.EMPTY, RUNTIME)
     yield from (Mount(Access.READ, path) for path in KEPT_IN_RUNTIME if os.path.isdir(path))
     names = os.path.realpath("/etc/resolv.conf")
-    if network is Network.HOST and _is_below(names, RUNTIME) and os.path.isfile(names):
+    if network is Network.HOST and is_below(names, RUNTIME) and os.path.isfile(names):
         yield Mount(Access.READ, names)
     own = environment.get("XDG_RUNTIME_DIR", "")
-    if own != RUNTIME and _is_below(own, RUNTIME):
+    if own != RUNTIME and is_below(own, RUNTIME):
         yield Mount(Access.EMPTY, own)
 
 
@@ -40,7 +40,7 @@ def sockets(gone: Collection[str], shown: Collection[str] = ()) -> Iterator[str]
     Most lie in folders that the box does not show anyway, `gone`; `shown` are folders inside these that it shows."""
     absent = (*gone, "/dev", "/proc")
     for path in sorted(set(_bound_sockets())):
-        hidden = any(_is_below(path, folder) for folder in absent) and not any(_is_below(path, each) for each in shown)
+        hidden = any(is_below(path, folder) for folder in absent) and not any(is_below(path, each) for each in shown)
         if not hidden and os.path.realpath(path) == path:
             yield path
 
@@ -57,5 +57,5 @@ def _bound_sockets() -> Iterator[str]:
             yield os.fsdecode(path[0])
 
 
-def _is_below(path: str, folder: str) -> bool:
+def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(os.path.join(folder, ""))

@@ -7,12 +7,14 @@
         with claim.room(kind, tree, environment) as room:    once for each tree that is judged
             Spawn(room.argv("pytest -q"), room.environment, room.folder)
             room.next_command()                              before another command in the same room
+            room.holds()                                     after a command, if the room was made `early`: whether it counts
 
 `RoomRefused` means that the claim cannot be judged there: its gate fails. `best` chooses the kind of room.
 """
 
+from untildone.workspace.rooms.claimed import Claimed
 from untildone.workspace.rooms.refusal import RoomRefused
 from untildone.workspace.rooms.room import InPlace, Room, Trees
-from untildone.workspace.rooms.rooms import Claim, Claimed, Rooms, best
+from untildone.workspace.rooms.rooms import Claim, Rooms, best
 
 __all__ = ["Claim", "Claimed", "InPlace", "Room", "RoomRefused", "Rooms", "Trees", "best"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from untildone.core.errors import UntilDoneError
 from untildone.core.values.printable import printable
 
 MOST_NAMED = 5
+Result = TypeVar("Result")
 
 
 class RoomRefused(UntilDoneError):
@@ -20,6 +22,18 @@ class RoomRefused(UntilDoneError):
     def __init__(self, sentence: str, hint: str = "", paths: Sequence[str] = ()) -> None:
         super().__init__(sentence, hint)
         self.paths = tuple(paths)
+
+
+class RoomVoid(Exception):
+    """A room was made before everything around it had been compared, and it shows what must be hidden: see `Room.holds`."""
+
+
+def again_if_void(work: Callable[[], Result]) -> Result:
+    """Do work that makes a room and runs commands in it. If the room does not hold, do it again: then all is compared before."""
+    try:
+        return work()
+    except RoomVoid:
+        return work()
 
 
 def hint_for(error: Exception) -> str:

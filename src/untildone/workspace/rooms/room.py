@@ -90,6 +90,11 @@ class Site:
         return self.folder / f"lane-{self.lane}" if self.lane else self.folder
 
     @property
+    def away(self) -> Path:
+        """Where is what waits for being removed."""
+        return self.own / "away"
+
+    @property
     def copies(self) -> Path:
         """Where the copies of workspaces are kept from one loop to the next."""
         return self.folder.parents[1] / "copies"
@@ -151,6 +156,13 @@ class Room(Protocol):
     def touched(self) -> Touched:
         """The tests and settings of runners that commands wrote to since the last call, or since the room was made."""
 
+    def holds(self) -> bool:
+        """Whether the room shows nothing that must be hidden. Waits for what was not yet compared when it was made. False: what commands
+        did in it does not count, and another room must be made. Raises RoomRefused if there can be none."""
+
+    def is_void(self) -> bool:
+        """Whether it is known that the room does not hold, so that no command need go on in it."""
+
     def absent(self) -> tuple[str, ...]:
         """Sentences about files that are not in the room, or not as in the workspace: a reason why a command may fail here only."""
 
@@ -170,6 +182,12 @@ class InPlace:
 
     def next_command(self) -> None:
         return
+
+    def holds(self) -> bool:
+        return True
+
+    def is_void(self) -> bool:
+        return False
 
     def absent(self) -> tuple[str, ...]:
         return ()

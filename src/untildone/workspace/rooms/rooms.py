@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,21 +16,21 @@ from untildone.core.values.hints import assert_never
 from untildone.system import locks, state_folder
 from untildone.system.box import sandbox
 from untildone.system.box.sandbox import Mount, Network
+from untildone.workspace.beside import Beside
 from untildone.workspace.rooms import sealed
+from untildone.workspace.rooms.around import Around
+from untildone.workspace.rooms.claimed import Claimed
 from untildone.workspace.rooms.contents import copy, links, repository, shared
 from untildone.workspace.rooms.ignored import beside, recording
 from untildone.workspace.rooms.ignored.beside import Start
-from untildone.workspace.rooms.ignored.comparing import Comparison, Surroundings
-from untildone.workspace.rooms.ignored.dependencies import Dependencies
-from untildone.workspace.rooms.ignored.recording import Around, Earlier
+from untildone.workspace.rooms.ignored.comparing import Surroundings
+from untildone.workspace.rooms.ignored.recording import Earlier
 from untildone.workspace.rooms.refusal import RoomRefused, hint_for
 from untildone.workspace.rooms.restored import Restorer
 from untildone.workspace.rooms.room import File, InPlace, Room, Site, Trees
 from untildone.workspace.rooms.sealed import Sealed
 from untildone.workspace.rooms.toolchain import outside
-from untildone.workspace.rooms.toolchain.libraries import Compared, Libraries
 from untildone.workspace.rooms.toolchain.library_folders import libraries
-from untildone.workspace.rooms.toolchain.searching import Search
 from untildone.workspace.rooms.watching import Watch
 from untildone.workspace.shadow import NoSnapshot
 
@@ -95,7 +95,7 @@ class Rooms:
             settings = repository.keep_settings(site.root, site.settings)
             listed = outside.listed(site.root, site.environment, site.scripts)
             found = libraries(site.environment, site.root, files) if self._watches_libraries else {}
-            around = Around(listed, found, self.trees.rules_digest(), settings)
+            around = recording.Around(listed, found, self.trees.rules_digest(), settings)
             return recording.Recorder(site.start, site.root, Earlier(site.copy, site.environment)).record(files, around)
         except OSError as error:
             raise RoomRefused(f"The rooms of the loop cannot be made: {error}.", hint_for(error)) from error
@@ -144,45 +144,35 @@ class Rooms:
         copy.remove(self.site.folder)
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A claim that is to be judged."""
-
-    start_tree: str
-    tree: str
-    """The workspace as the agent left it."""
-    record: str = ""
-    """The hash that `Rooms.begin` returned; empty: it is not known."""
-    is_judge: Callable[[str], bool] = lambda _path: False
-    """Whether a path is one of a judge file."""
-    is_watched: Callable[[str], bool] = lambda _path: False
-    """Whether no command may write to a file while it judges."""
-    approved: frozenset[str] = frozenset()
-    """Changed files outside of the tree that a person accepted."""
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse the room for an error that prevents it."""
+    try:
+        yield
+    except (OSError, NoSnapshot) as error:
+        raise RoomRefused(f"The sealed room cannot be made: {error}.", hint_for(error)) from error
 
 
 class Claim:
     """Makes the rooms in which the trees of one claim are judged."""
 
-    def __init__(
-        self, trees: Trees, site: Site, claimed: Claimed, folder: Path, surroundings: Surroundings | None = None
-    ) -> None:
-        """`folder` is where the copy of the workspace is; `surroundings` are known if another lane has compared them."""
+    def __init__(self, trees: Trees, site: Site, claimed: Claimed, folder: Path, around: Around | None = None) -> None:
+        """`folder` is where the copy of the workspace is; `around` is that of the claim if this is another lane of it."""
         self._trees = trees
         self._site = site
         self._copy = copy.Copy(trees, folder)
         self._is_first = True
         """Whether no room of the claim was made before."""
         self._claimed = claimed
-        self._search: Search | None = None
-        self._surroundings = surroundings
+        self._around = around or Around(trees, site, claimed, lambda: self._start)
         self._lanes: dict[int, Claim] = {}
         self._making = threading.Lock()
+        self._tidying: Beside[None] | None = None
 
     @property
     def signs(self) -> tuple[str, ...]:
         """Sentences for the tampering report about what lies around the tree, as far as it was compared."""
-        return self._surroundings.signs if self._surroundings else ()
+        return self._around.signs
 
     def lane(self, number: int) -> Claim:
         """Makes rooms that can be open while those of other lanes are. Lane 0 is the claim itself. Only sealed rooms have lanes."""
@@ -190,10 +180,9 @@ class Claim:
             return self
         with self._making:
             if number not in self._lanes:
-                self._compared(can_hide=sandbox.has_layers(str(self._site.folder)))
                 site = replace(self._site, lane=number)
                 site.own.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._lanes[number] = Claim(self._trees, site, self._claimed, site.own, self._surroundings)
+                self._lanes[number] = Claim(self._trees, site, self._claimed, site.own, self._around)
             return self._lanes[number]
 
     @contextmanager
@@ -202,35 +191,42 @@ class Claim:
         try:
             yield
         finally:
+            self._tidied()
             for each in self._lanes.values():
                 each.clear()
 
     def clear(self) -> None:
         """Remove everything that rooms of this lane have left."""
+        self._tidied()
         sealed.remove_layers(self._site)
         with suppress(OSError):
             copy.remove(self._site.own)
 
-    @contextmanager
-    def searching(self) -> Iterator[None]:
+    def _tidied(self) -> None:
+        """Wait until what earlier rooms left is removed."""
+        if self._tidying is not None:
+            self._tidying.result()
+
+    def _tidy(self) -> None:
+        """Remove what earlier rooms left, while commands run."""
+        self._tidied()
+        self._tidying = Beside(lambda: copy.empty(self._site.away))
+
+    def searching(self) -> AbstractContextManager[None]:
         """Look for changes in libraries, beside everything else."""
-        site, start = self._site, self._start
-        found = libraries(site.environment, site.root, self._trees.files(self._claimed.tree))
-        self._search = search = Search(found.values(), start)
-        try:
-            yield
-        finally:
-            search.close()
+        return self._around.searching()
 
     @contextmanager
-    def room(self, kind: RoomKind, tree: str, environment: Mapping[str, str]) -> Iterator[Room]:
+    def room(self, kind: RoomKind, tree: str, environment: Mapping[str, str], *, early: bool = False) -> Iterator[Room]:
         """A room that shows `tree`: the claimed tree, that tree with other judge files, or that of the start. `environment` is that of the
-        gate."""
+        gate.
+
+        `early`: a sealed room may be made while libraries are still searched. What a command did there counts only if the room `holds`."""
         match kind:
             case RoomKind.SEALED:
-                yield self._sealed(tree, environment)
+                yield self._sealed(tree, environment, early=early)
             case RoomKind.RESTORED:
-                surroundings = self._compared(can_hide=False)
+                surroundings = self._around.compared(can_hide=False)
                 with Restorer(self._trees, self._site).restored(self._claimed.tree, tree) as notes:
                     self._refuse_links(tree, self._site.root)
                     yield self._in_place(environment, surroundings, notes, self._watch(tree, self._site.root))
@@ -239,18 +235,18 @@ class Claim:
             case _:
                 assert_never(kind)
 
-    def _sealed(self, tree: str, environment: Mapping[str, str]) -> Room:
-        try:
-            return self._made(tree, environment)
-        except (OSError, NoSnapshot) as error:
-            raise RoomRefused(f"The sealed room cannot be made: {error}.", hint_for(error)) from error
+    def _sealed(self, tree: str, environment: Mapping[str, str], *, early: bool) -> Room:
+        with _refusing():
+            return self._made(tree, environment, early=early)
 
-    def _made(self, tree: str, environment: Mapping[str, str]) -> Room:
-        site, start = self._site, self._start
+    def _made(self, tree: str, environment: Mapping[str, str], *, early: bool) -> Room:
+        site, start, around = self._site, self._start, self._around
         sealed.refuse_places(site, environment)
         maker = sealed.Maker(site, start, environment)
-        with self._making:
-            surroundings = self._compared(can_hide=maker.has_layers)
+        can_hide = maker.has_layers
+        # No other room was made: nothing could be left by one that does not hold.
+        is_early = early and self._is_first and not around.is_searched
+        surroundings = around.so_far(can_hide=can_hide) if is_early else around.compared(can_hide=can_hide)
         files, copied = self._trees.files(tree), self._copy
         # The second room of a claim shows the agent's own tests, which could as well pass without being run. So what code of the agent
         # may have done to outputs in the first one gives it nothing; another claim begins without them.
@@ -262,6 +258,7 @@ class Claim:
         self._refuse_links(tree, str(copied.files))
         recording.put_back(site.start, start, str(copied.files), files.keys(), with_outputs=first)
         made = maker.make(copied.files, surroundings)
+        self._tidy()
 
         def again() -> sealed.Inside:
             copied.become(tree, files.keys(), copy.outputs(self._claimed.is_judge))
@@ -269,8 +266,17 @@ class Claim:
             box, variables = sealed.Maker(site, start, environment).make(copied.files, surroundings, keeps_outputs=True)
             return sealed.Inside(box, variables, self._watch(tree, str(copied.files)))
 
+        def settled() -> tuple[str, ...] | None:
+            with _refusing():
+                whole = around.compared(can_hide=can_hide)
+            if whole.hidden == surroundings.hidden:
+                return whole.notes
+            # Code of the agent may have used what is hidden now to make outputs of a build: the next room begins without them.
+            self._is_first = True
+            return None
+
         inside = sealed.Inside(*made, self._watch(tree, str(copied.files)))
-        return Sealed(inside, surroundings.notes, start, again)
+        return Sealed(inside, surroundings.notes, start, again, settled, lambda: around.is_searched)
 
     def _in_place(
         self, environment: Mapping[str, str], surroundings: Surroundings, notes: tuple[str, ...], watch: Watch
@@ -284,7 +290,7 @@ class Claim:
 
     def _watch(self, tree: str, folder: str) -> Watch:
         files = self._trees.files(tree)
-        return Watch(folder, filter(self._claimed.is_watched, files), files, self._trees)
+        return Watch(folder, self._claimed.watched(files), files, self._trees)
 
     def _refuse_links(self, tree: str, folder: str) -> None:
         files, site = self._trees.files(tree), self._site
@@ -304,32 +310,3 @@ class Claim:
 
     def _file_at_start(self, path: str) -> File | None:
         return self._trees.files(self._claimed.start_tree).get(path)
-
-    def _compared(self, *, can_hide: bool) -> Surroundings:
-        """Compare what lies around the tree with the start, once for a claim: nothing of the agent runs while it is judged."""
-        if self._surroundings is None:
-            site, start, claimed = self._site, self._start, self._claimed
-            now = outside.listed(site.root, site.environment, site.scripts)
-            outside.refuse_changes(start.outside, now, claimed.approved)
-            compared = self._compared_libraries(self._search, can_hide=can_hide) if self._search else Compared()
-            comparison = Comparison(site.start, start, self._asks, claimed.approved, can_hide=can_hide)
-            packages = beside.packages(site.root, self._trees.files(claimed.tree))
-            self._surroundings = comparison.surroundings(packages, compared)
-        return self._surroundings
-
-    def _compared_libraries(self, search: Search, *, can_hide: bool) -> Compared:
-        site, start, claimed = self._site, self._start, self._claimed
-        record = Libraries(
-            site.start,
-            start.libraries,
-            start.began,
-            site.root,
-            self._asks.declared,
-            claimed.approved,
-            search.unchanged,
-        )
-        return record.compare(search.libraries, can_hide=can_hide)
-
-    @cached_property
-    def _asks(self) -> Dependencies:
-        return Dependencies(self._trees, self._claimed.start_tree, self._claimed.tree)

@@ -17,7 +17,7 @@ from pathlib import Path
 from untildone.core.model import RoomKind
 from untildone.core.values.digest import sha256
 from untildone.system import loading
-from untildone.system.box import common_mounts, sandbox, seccomp
+from untildone.system.box import common_mounts, sandbox, scoping, seccomp
 from untildone.system.box.common_mounts import RUNTIME
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.system.keeper import without_ours
@@ -66,6 +66,10 @@ class Sealed:
     start: Start
     again: Callable[[], Inside] = field(repr=False)
     """Makes everything anew for another command, but for the outputs of builds."""
+    settled: Callable[[], tuple[str, ...] | None] = field(repr=False)
+    """Waits until everything is compared that the room shows, and returns `notes`; None: it shows what must be hidden."""
+    is_compared: Callable[[], bool] = field(repr=False)
+    """Whether `settled` need not wait."""
     folder: str = "/"
     kind: RoomKind = RoomKind.SEALED
 
@@ -81,6 +85,17 @@ class Sealed:
 
     def touched(self) -> Touched:
         return self.inside.watch.touched()
+
+    def holds(self) -> bool:
+        notes = self.settled()
+        self.notes = self.notes if notes is None else notes
+        return notes is not None
+
+    def is_void(self) -> bool:
+        try:
+            return self.is_compared() and not self.holds()
+        except RoomRefused:
+            return True
 
     def absent(self) -> tuple[str, ...]:
         changed = recording.changes_of_kept(self.start)
@@ -134,7 +149,7 @@ class Maker:
             loading=loading.named(self._environment),
             filter=seccomp.file(self._site.environment),
         )
-        return box, {**loading.without(self._environment), **self._variables}
+        return scoping.scoped(box), {**loading.without(self._environment), **self._variables}
 
     def _private(self) -> Iterator[Mount]:
         """Folders for temporary files, and what every system keeps in `/run`."""
@@ -164,7 +179,7 @@ class Maker:
             yield Mount(Access.READ, parent if os.path.basename(path) == "bin" and parent != above else path)
 
     def _home(self) -> tuple[Mount, ...]:
-        return home.mounts(_home_of(self._environment), _own(self._site, HOME))
+        return home.mounts(_home_of(self._environment), _own(self._site, HOME), self._site.away)
 
     def _caches(self, *, has_home: bool) -> Iterator[Mount]:
         if not has_home:
@@ -281,7 +296,7 @@ def remove_layers(site: Site, *, keeps_outputs: bool = False) -> None:
     for layer in list(os.scandir(site.layers)) if site.layers.is_dir() else []:
         if not (keeps_outputs and layer.name.startswith(OUTPUT)):
             sandbox.make_removable(layer.path)
-            copy.remove(Path(layer.path))
+            copy.set_aside(Path(layer.path), site.away)
 
 
 def _home_of(environment: Mapping[str, str]) -> str:
@@ -293,7 +308,7 @@ def empty_temporary(site: Site) -> None:
     for path in PRIVATE:
         own = _own(site, path)
         for entry in os.scandir(own) if own.is_dir() else ():
-            copy.remove(Path(entry.path))
+            copy.set_aside(Path(entry.path), site.away)
         own.mkdir(parents=True, exist_ok=True)
         own.chmod(0o1777)
 

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 
 from untildone.core.values.digest import sha256
 from untildone.core.values.value import dataclass, field
-from untildone.workspace.exclude import without_ours
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, git_folders, line_of
+from untildone.workspace.person_git.exclude import without_ours
 from untildone.workspace.shadow.reading import read
 
 _EXCLUDE = "info/exclude"

@@ -64,11 +64,10 @@ def manifest(root: str, kept: Collection[bytes], left_out: Path) -> Manifest:
     """The ignored files below `root`: all that are not among `kept`, the files of a snapshot, nor in the folder `left_out`."""
     files: dict[bytes, Stamp] = {}
     deadline = monotonic() + MOST_SECONDS
-    for path, stamp in _files(os.fsencode(root), os.fsencode(left_out)):
-        if path not in kept:
-            files[path] = stamp
-            if len(files) >= MOST_FILES or monotonic() > deadline:
-                return Manifest(files, complete=False)
+    for path, stamp in _files(os.fsencode(root), os.fsencode(left_out), kept):
+        files[path] = stamp
+        if len(files) >= MOST_FILES or monotonic() > deadline:
+            return Manifest(files, complete=False)
     return Manifest(files)
 
 
@@ -107,7 +106,7 @@ def _named(paths: tuple[str, ...], how: str) -> Iterator[str]:
         yield f"{len(paths) - MOST_NAMED} more ignored files are {how}"
 
 
-def _files(top: bytes, left_out: bytes) -> Iterator[tuple[bytes, Stamp]]:
+def _files(top: bytes, left_out: bytes, kept: Collection[bytes]) -> Iterator[tuple[bytes, Stamp]]:
     pending = [b""]
     while pending:
         below = pending.pop()
@@ -120,7 +119,7 @@ def _files(top: bytes, left_out: bytes) -> Iterator[tuple[bytes, Stamp]]:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name not in _SKIPPED and entry.path != left_out:
                     pending.append(path)
-            elif entry.name not in _SKIPPED and not is_live_file(os.fsdecode(entry.name)):
+            elif path not in kept and entry.name not in _SKIPPED and not is_live_file(os.fsdecode(entry.name)):
                 try:
                     yield path, stamp_of(entry.stat(follow_symlinks=False))
                 except OSError:

@@ -22,32 +22,59 @@ Entries = tuple[tuple[bytes, File], ...]
 FOLDER, SUBMODULE = "040000", "160000"
 
 
-def contents(
-    command: tuple[str, ...], folder: str, env: Mapping[str, str], names: list[str]
-) -> Iterator[tuple[str, bytes]]:
-    """The content of objects, from `git cat-file --batch`. Raises GitFailed for one that is missing or not the one of its name."""
-    pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=nothing) as process:
+class Batch:
+    """A process of `git cat-file --batch`. It begins with the first question."""
+
+    def __init__(self, command: tuple[str, ...], folder: str, env: Mapping[str, str]) -> None:
+        self._how = command, folder, env
+        self._process: subprocess.Popen[bytes] | None = None
+        self._watchdog: threading.Timer | None = None
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is None or self._watchdog is None:
+            return
+        self._watchdog.cancel()
+        self._process.kill()
+        with suppress(OSError), self._process:
+            pass
+
+    def contents(self, names: list[str]) -> Iterator[tuple[str, bytes]]:
+        """The content of objects. Raises GitFailed for one that is missing or not the one of its name; then the process is of no use."""
+        process = self._begun()
         assert process.stdin is not None
         assert process.stdout is not None
-        watchdog = threading.Timer(GIT_SECONDS, process.kill)
-        watchdog.daemon = True
-        watchdog.start()
         asking = threading.Thread(target=_ask, args=(process.stdin, names), daemon=True)
         asking.start()
         try:
             for name in names:
                 yield name, _checked(name, process.stdout)
-        finally:
-            watchdog.cancel()
+        except BaseException:
             process.kill()
+            raise
+        finally:
             asking.join()
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        return dict(self.contents(list(dict.fromkeys(names))))
+
+    def _begun(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            (command, folder, env), pipe = self._how, subprocess.PIPE
+            nothing = subprocess.DEVNULL
+            self._process = subprocess.Popen(command, cwd=folder, env=env, stdin=pipe, stdout=pipe, stderr=nothing)
+            self._watchdog = threading.Timer(GIT_SECONDS, self._process.kill)
+            self._watchdog.daemon = True
+            self._watchdog.start()
+        return self._process
 
 
 def _ask(pipe: IO[bytes], names: Iterable[str]) -> None:
     with suppress(OSError):
         pipe.write("".join(f"{name}\n" for name in names).encode())
-        pipe.close()
+        pipe.flush()
 
 
 def _checked(name: str, answers: IO[bytes]) -> bytes:
@@ -76,7 +103,7 @@ def files(
 ) -> dict[bytes, File]:
     """Every file of a tree, by path. `known` are folders that were read before; new ones are added to it."""
     _fetch(tree, known, read)
-    found: dict[bytes, File] = {}
+    by_path: dict[bytes, File] = {}
     pending = [(b"", tree)]
     while pending:
         above, name = pending.pop()
@@ -84,8 +111,8 @@ def files(
             if file.mode == FOLDER:
                 pending.append((above + entry + b"/", file.blob))
             else:
-                found[above + entry] = file
-    return dict(sorted(found.items()))
+                by_path[above + entry] = file
+    return dict(sorted(by_path.items()))
 
 
 def _fetch(tree: str, known: dict[str, Entries], read: Callable[[Iterable[str]], Mapping[str, bytes]]) -> None:

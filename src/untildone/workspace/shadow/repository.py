@@ -7,7 +7,9 @@ import select
 import shutil
 import subprocess
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, time
 from types import MappingProxyType
@@ -62,6 +64,31 @@ _REMEMBERED = 6
 
 Changes = Mapping[bytes, File | Content | None]
 """What to change in a tree, by path; None removes a file."""
+
+
+class Remembered:
+    """The files of trees that were read and checked against their names, up to a number of files: loops of a server that begin with the
+    same files need not read them again. What a name stands for never changes."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._count = most, 0
+        self._known: OrderedDict[tuple[str, str], Mapping[bytes, File]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def recall(self, repository: str, tree: str) -> Mapping[bytes, File] | None:
+        with self._lock:
+            return self._known.get((repository, tree))
+
+    def keep(self, repository: str, tree: str, files: Mapping[bytes, File]) -> None:
+        with self._lock:
+            if (repository, tree) not in self._known:
+                self._known[repository, tree] = files
+                self._count += 1 + len(files)
+            while self._count > self._most:
+                self._count -= 1 + len(self._known.popitem(last=False)[1])
+
+
+_TREES = Remembered(50_000)
 
 
 class Repository:
@@ -209,12 +236,19 @@ class Repository:
             return False
         return True
 
-    def files(self, tree: str) -> Mapping[bytes, File]:
-        """Every file of a tree, by path. Each object is checked against its name, and the last trees are remembered."""
-        if tree not in self._files:
-            found = objects.files(tree, self._folders, self.read)
-            self._files = {**dict([*self._files.items()][1 - _REMEMBERED :]), tree: MappingProxyType(found)}
-        return self._files[tree]
+    def files(self, tree: str, *, from_disk: bool = False) -> Mapping[bytes, File]:
+        """Every file of a tree, by path. Each object is checked against its name, and the last trees are remembered: by this process,
+        or with `from_disk`, by this object only. That notices what was replaced since another loop of the process read it."""
+        if tree in self._files:
+            return self._files[tree]
+        shared = None if from_disk else _TREES.recall(str(self.folder), tree)
+        if shared is not None:
+            return shared
+        with self._failing(), self._batch() as batch:
+            files = MappingProxyType(objects.files(tree, self._folders, batch.read))
+        self._files = {**dict([*self._files.items()][1 - _REMEMBERED :]), tree: files}
+        _TREES.keep(str(self.folder), tree, files)
+        return files
 
     def changed(self, before: str, after: str) -> tuple[Change, ...]:
         """The paths that differ between two trees, in order of path."""
@@ -233,14 +267,21 @@ class Repository:
         return dict(self.contents(names))
 
     def contents(self, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """The content of objects, one after the other, as `read`. Git does not compare objects with their names, and anybody who can
-        write to the folder could put another in the place of one."""
-        wanted = list(dict.fromkeys(names))
-        if not wanted:
+        """The content of objects, one after the other, as `read`. Git does not compare objects with their names, and any process that can
+        write to the folder could replace one."""
+        unique = list(dict.fromkeys(names))
+        if not unique:
             return
-        command = (self._program, *_OPTIONS, "cat-file", "--batch")
+        with self._failing(), self._batch() as batch:
+            yield from batch.contents(unique)
+
+    def _batch(self) -> objects.Batch:
+        return objects.Batch((self._program, *_OPTIONS, "cat-file", "--batch"), str(self.folder), self._environment())
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
         try:
-            yield from objects.contents(command, str(self.folder), self._environment(), wanted)
+            yield
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise GitFailed(str(error)) from error
 

@@ -133,8 +133,10 @@ class Shadow(Trees):
         self.repository.ensure()
         known = self.start
         begun = known or start.begin(self.workspace, self._listing)
-        seen, last = glance.look(begun.root, self._state), self._last or self._load_last(begun.root)
-        if reading is Reading.TOUCHED and seen and last and seen.digest == last.glance and self._is_kept:
+        last = self._last or self._load_last(begun.root)
+        is_big = last is not None and last.snapshot.files > glance.MOST_ENTRIES
+        glanced = None if is_big else glance.look(begun.root, self._state)
+        if reading is Reading.TOUCHED and glanced and last and glanced.digest == last.glance and self._is_kept:
             return last.snapshot
         limits = begun.limits.times(start.GROWTH) if known else begun.limits
         names, late = self._names(begun, limits, wants_out)
@@ -143,7 +145,7 @@ class Shadow(Trees):
             ignored.manifest(begun.root, self._known().files, self._state).save(self._own / "ignored.json")
             begun.save(self._own / "start.json")
         self._start = begun
-        self._last = _Last(seen.digest if seen and seen.sure else "", snapshot)
+        self._last = _Last(glanced.digest if glanced and glanced.sure else "", snapshot)
         self._save_last(self._last)
         return snapshot
 
@@ -173,9 +175,9 @@ class Shadow(Trees):
             if line_of(git(self.workspace, "rev-parse", f"{commit}^{{tree}}", seconds=QUICK_SECONDS)) != tree:
                 return False
             names = git(self.workspace, "ls-tree", "-r", "-t", "--format=%(objecttype) %(objectname)", tree).split()
-            wanted = b"\n".join((tree.encode(), *names[1::2]))
+            objects = b"\n".join((tree.encode(), *names[1::2]))
             self.repository.git(
-                "index-pack", "--stdin", stdin=git(self.workspace, "pack-objects", "-q", "--stdout", stdin=wanted)
+                "index-pack", "--stdin", stdin=git(self.workspace, "pack-objects", "-q", "--stdout", stdin=objects)
             )
             self.repository.write(f"refs/starts/{self.name}", tree, ())
         except GitFailed:
@@ -292,7 +294,7 @@ class Shadow(Trees):
         """The cache, if its tree has the files that it names; else an empty one: an agent could have written it."""
         known = self._known()
         try:
-            files = self.repository.files(known.tree) if known.tree else {}
+            files = self.repository.files(known.tree, from_disk=True) if known.tree else {}
         except GitFailed:
             return Cache()
         return known if files == {path: each.file for path, each in known.files.items()} else Cache()

@@ -11,7 +11,7 @@ from pathlib import Path
 from untildone.core.values.value import dataclass, field
 from untildone.system import disk
 from untildone.workspace.git import QUICK_SECONDS, GitFailed, git, git_folders, root_of
-from untildone.workspace.index import Entry, staged, submodules
+from untildone.workspace.person_git.index import Entry, staged, submodules
 from untildone.workspace.shadow import rules
 from untildone.workspace.shadow.facts import GitFacts, facts_of
 from untildone.workspace.shadow.listing import Listing, TooMany, read_rules

@@ -47,16 +47,17 @@ class Taking:
     def _read(
         self, path: bytes, status: os.stat_result, before: Known | None
     ) -> Iterator[tuple[bytes, File | Content | None]]:
-        found = self._found(path, status)
-        if found is not None:
+        content = self._found(path, status)
+        if content is not None:
             known = Known(
-                File(found.content.mode, blob_name(found.content, self._format)), found.stamp if found.sure else None
+                File(content.content.mode, blob_name(content.content, self._format)),
+                content.stamp if content.sure else None,
             )
             self.files[path] = known
-            if not found.sure:
-                self._new[path] = found.stamp
+            if not content.sure:
+                self._new[path] = content.stamp
             if before is None or before.file != known.file:
-                yield path, found.content
+                yield path, content.content
         elif before is not None:
             yield path, None
 

@@ -72,6 +72,8 @@ class Trees:
 
     def line_counts(self, before: str, after: str) -> tuple[tuple[str, int, int], ...]:
         """Path, added and removed lines of each file that differs between two trees. A binary file has none."""
+        if before == after:
+            return ()
         with as_no_snapshot("Two snapshots cannot be compared"):
             form = ("-r", "--numstat", "-z", "--no-renames")
             counted = Beside(lambda: self.repository.git("diff-tree", *form, before, after))

@@ -56,11 +56,11 @@ def runs_of(command: str, folder: str = "") -> tuple[Run, ...]:
         words, here = tuple(_filled(word, values) for word in simple.words), places.of(simple.shell)
         inner = without_wrappers(words)
         values |= _assigned(words)
+        decides = not simple.captured and simple.ended_by not in ("|", "|&")
         if not inner:
             # A container or a task that names no program: only the words around it are known.
-            found += [Run(words, here)] if words and "=" not in words[0] else []
+            found += [Run(words, here, decides, reads=simple.reads)] if words and "=" not in words[0] else []
             continue
-        decides = not simple.captured and simple.ended_by not in ("|", "|&")
         before = (*_search_path(values), *words[: max(0, len(words) - len(inner))])
         run = _in_its_folder(Run(inner, here, decides, before, simple.writes, simple.reads))
         if run.program in ("cd", "pushd", "popd"):

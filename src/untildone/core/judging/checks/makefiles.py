@@ -107,6 +107,10 @@ class Makefile:
     """Each definition of a variable, as the whole line."""
     directives: tuple[str, ...]
     """`include`, conditions, and every line that is neither a rule nor a variable."""
+    conditional: tuple[str, ...] = ()
+    """The lines inside of conditions, each with these."""
+    sequence: tuple[tuple[str, str], ...] = ()
+    """Definitions and directives in their order: the name of the variable, or an empty one, and the line."""
 
 
 def parsed(text: str) -> Makefile:
@@ -114,18 +118,23 @@ def parsed(text: str) -> Makefile:
     variables: dict[str, list[str]] = {}
     directives: list[str] = []
     current: list[tuple[list[str], list[str], list[str]]] = []
+    conditions = _Conditions()
+    sequence: list[tuple[str, str]] = []
     for line in _logical_lines(text):
+        conditions.take(line)
         if line.startswith("\t") and current:
             current[-1][2].append(line.strip())
         elif not line.strip() or line.lstrip().startswith("#"):
             continue
         elif variable := _VARIABLE.match(line.strip()):
             variables.setdefault(variable[1], []).append(" ".join(line.split()))
+            sequence.append((variable[1], " ".join(line.split())))
         elif rule := _RULE.match(line.strip()):
             prerequisites, _, inline = rule[3].partition(";")
             current.append((rule[1].split(), prerequisites.split(), [inline.strip()] if inline.strip() else []))
         else:
             directives.append(" ".join(line.split()))
+            sequence.append(("", directives[-1]))
     for targets, prerequisites_of, recipe in current:
         for target in targets:
             rules.setdefault(target, []).append(Rule(tuple(prerequisites_of), tuple(recipe)))
@@ -133,7 +142,29 @@ def parsed(text: str) -> Makefile:
         {target: tuple(of) for target, of in rules.items()},
         {name: tuple(of) for name, of in variables.items()},
         tuple(directives),
+        tuple(conditions.lines),
+        tuple(sequence),
     )
+
+
+class _Conditions:
+    """Notes which lines of a Makefile stand inside of conditions."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._open: list[str] = []
+
+    def take(self, line: str) -> None:
+        plain = " ".join(line.split())
+        match plain.split(" ", 1)[0].partition("(")[0]:
+            case "ifeq" | "ifneq" | "ifdef" | "ifndef":
+                self._open.append(plain)
+            case "else" if self._open:
+                self._open[-1] += f" {plain}"
+            case "endif" if self._open:
+                self._open.pop()
+            case _ if self._open and plain and not plain.startswith("#"):
+                self.lines.append(": ".join((*self._open, _plain(plain))))
 
 
 def _logical_lines(text: str) -> Iterable[str]:
@@ -153,6 +184,11 @@ def file_targets(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
     return tuple(
         target for target in closure(makefile, targets) if target not in phony and not re.search(r"[%$]", target)
     )
+
+
+def shells(makefile: Makefile) -> tuple[str, ...]:
+    """The programs that run recipes in the place of the shell."""
+    return tuple(line.partition("=")[2].strip() for line in makefile.variables.get("SHELL", ()))
 
 
 def default_target(makefile: Makefile) -> str:
@@ -212,7 +248,7 @@ def _expanded(line: str, makefile: Makefile) -> str:
             else {"MAKE": "make", "PYTHON": "python", "CC": "cc", "CXX": "c++"}.get(name, "")
         )
 
-    return re.sub(r"\$[({]([\w.-]+)[)}]", value, line.replace("$$", "$"))
+    return re.sub(r"\$[({]([\w.-]+)[)}]", value, line.replace("$$", "$")).replace("$(shell ", "$(")
 
 
 def has_target(text: str, target: str) -> bool:
@@ -224,7 +260,7 @@ def same_check(start: str, claimed: str, targets: Iterable[str]) -> bool:
     """Whether both Makefiles make the targets in the same way: the same recipes, programs and options."""
     before, after = parsed(start), parsed(claimed)
     reached = closure(before, targets)
-    if not reached or before.directives != after.directives:
+    if not reached or before.directives != after.directives or before.conditional != after.conditional:
         return False
     same_rules = all(_plain_rules(before, target) == _plain_rules(after, target) for target in reached)
     if not same_rules or not _same_variables(before, after, reached):
@@ -272,12 +308,9 @@ def _plain(text: str) -> str:
 
 
 def _same_variables(before: Makefile, after: Makefile, reached: Iterable[str]) -> bool:
-    names = _used_variables(before, reached) | _SPECIAL
-    return all(
-        [_plain(line) for line in before.variables.get(name, ())]
-        == [_plain(line) for line in after.variables.get(name, ())]
-        for name in names
-    )
+    names = _used_variables(before, reached) | _SPECIAL | {""}
+    was, now = ([_plain(line) for name, line in each.sequence if name in names] for each in (before, after))
+    return was == now
 
 
 def _used_variables(makefile: Makefile, reached: Iterable[str]) -> set[str]:

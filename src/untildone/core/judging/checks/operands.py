@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from untildone.core.judging.checks.commands import Run
+from untildone.core.judging.checks import references
+from untildone.core.judging.checks.commands import Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
 from untildone.core.judging.globs import words
+from untildone.core.judging.tables import RUNNERS
 from untildone.core.judging.trees import Tree, resolved
+from untildone.core.shell.splitting import CAPTURED
 from untildone.core.values.hints import Any
 
 _COMPARES = words("diff cmp comm colordiff sdiff icdiff difft wdiff vimdiff dwdiff numdiff")
@@ -72,6 +75,18 @@ _ARGUMENTS = re.compile(
     r"(?:^|\s)@([\w./+-]+)|\bxargs\b[^|;&]*?\s(?:-a\s*|--arg-file[= ])([\w./@+-]+)"
     r"|\bcat\s+([\w./@+-]+)\s*\|\s*(?:xargs|while|parallel)\b|\bdone\s*<\s*([\w./@+-]+)"
 )
+CAPTURED_WORD = f"${CAPTURED}"
+_READERS = words("grep egrep fgrep rg sed awk gawk cut head tail tr sort uniq xargs jq yq paste column envsubst")
+"""Programs that print parts of the files that they are given."""
+
+
+def _read_by(command: str) -> Iterator[str]:
+    """The files of which a command takes a part for other programs: `$(grep -v '^#' suite.lst)`, `cut -f1 suite.lst | xargs …`."""
+    for run in runs_of(command.replace("$(shell ", "$(")):
+        if run.program in _READERS and not run.decides:
+            yield from (*run.operands, *run.reads)
+
+
 _CAPTURED = re.compile(r"(?:\$\((?:shell\s+)?(?:cat\s+|<\s*)|\$\(file\s+<\s*|`\s*cat\s+)[\"']?([\w./@+-]+)")
 
 
@@ -79,8 +94,21 @@ def argument_files(command: str, folder: str, *, judges: bool) -> Iterator[str]:
     """Files from which a command takes words for a program: which tests to run, or with which options. `judges`: whether one of its
     programs is a judge; a version that a recipe reads for something else is none of its words."""
     named = [name for groups in _ARGUMENTS.findall(command) for name in groups if name]
-    named += _CAPTURED.findall(command) if judges else []
+    named += [*_CAPTURED.findall(command), *_read_by(command)] if judges else []
     yield from (path for name in named if (path := resolved(name, folder)))
+
+
+def printing_words(runs: Sequence[Run]) -> Iterator[Run]:
+    """The programs whose output becomes words of a test runner: `pytest $(sh flags.sh)`, `sh names.sh | xargs pytest`."""
+    waiting: list[Run] = []
+    for run in runs:
+        if not run.decides and run.program not in RUNNERS:
+            waiting.append(run)
+            continue
+        takes = "xargs" in run.before or CAPTURED_WORD in run.words
+        if takes and RUNNERS.keys() & {run.program, *run.words[1:3]}:
+            yield from waiting
+        waiting = []
 
 
 def environment_files(run: Run) -> tuple[str, ...]:
@@ -103,6 +131,24 @@ def plugins(run: Run) -> tuple[str, ...]:
     names = [name for entry in inline for name in entry.split(",")]
     is_pytest = "pytest" in run.words or run.program in ("pytest", "py.test") or inline or added
     return tuple(name for name in (*names, *given, *joined) if name and not name.startswith("no:")) if is_pytest else ()
+
+
+_ADDED = re.compile(r"(?:^|[\s;&|(])PYTEST_ADDOPTS=('[^']*'|\"[^\"]*\"|[^\s;&|]*)")
+
+
+def added_options(command: str, folder: str) -> tuple[Run, ...]:
+    """The options that a command gives to pytest by a variable, as a run of pytest."""
+    values = (value.strip("'\"").split() for value in _ADDED.findall(command))
+    return tuple(Run(("pytest", *value), folder) for value in values if value)
+
+
+def modules_of_tests(run: Run, tree: Tree) -> tuple[str, ...]:
+    """The files in which unittest finds what the command names: `package.module.Class.test`."""
+    if "unittest" not in run.words[1:3] or "discover" in run.words:
+        return ()
+    names = [word for word in run.operands if "/" not in word and word != "unittest"]
+    heads = [name.rsplit(".", number)[0] for name in names for number in range(min(3, name.count(".") + 1))]
+    return tuple(path for head in heads for path in references.module_files(head, (run.folder,), tree))
 
 
 def runs_doctests(run: Run) -> bool:

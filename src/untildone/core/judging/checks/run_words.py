@@ -6,7 +6,7 @@ import re
 
 from untildone.core.judging.checks.commands import Run
 from untildone.core.judging.globs import words
-from untildone.core.judging.trees import resolved
+from untildone.core.judging.trees import Tree, parent, resolved
 from untildone.core.values.value import replace
 
 INTERPRETERS = words("node nodejs deno bun tsx ts-node ruby perl php lua Rscript swift")
@@ -86,6 +86,18 @@ def script_of(run: Run) -> str:
     return "".join(run.reads[:1])
 
 
+def module_of(run: Run) -> int:
+    """The place of the module that Python is told to run by `-m`; 0: it is told no module, but a script, or a text."""
+    place = 1
+    while place < len(run.words) and run.words[place].startswith("-"):
+        if re.fullmatch(r"-[a-zA-Z]*m", run.words[place]):
+            return place + 1 if place + 1 < len(run.words) else 0
+        if run.words[place] in ("-c", "-"):
+            return 0
+        place += 2 if run.words[place] in _VALUES["python"] else 1
+    return 0
+
+
 def file_of(run: Run) -> str:
     """The file that a command plainly runs: a program by its path, or the script of an interpreter."""
     runs_scripts = run.program in SHELLS | INTERPRETERS or (PYTHONS.match(run.program) and "-m" not in run.words)
@@ -106,6 +118,26 @@ def build_files(run: Run) -> list[str]:
     return [path for name in options_of(run, *names) if (path := resolved(name, folder_of(run)))]
 
 
+def values_of(run: Run) -> tuple[str, ...]:
+    """The values of variables in the words of a run of make, and before it."""
+    line = (*run.before, *run.words[1:])
+    return tuple(word.partition("=")[2] for word in line if re.match(r"[A-Za-z_]\w*[:+?]*=", word))
+
+
+def programs_built(run: Run, tree: Tree) -> tuple[str, ...]:
+    """The sources of the program that `cargo run` or `go run` builds and starts."""
+    words = run.words[2 : run.words.index("--")] if "--" in run.words else run.words[2:]
+    if run.program == "go":
+        named = [path for word in words if not word.startswith("-") and (path := resolved(word, run.folder))]
+        found = [path for name in named for path in (name, *tree.below(name)) if path.endswith(".go")]
+        return tuple(path for path in found if path in tree.files)
+    name, example = option_of(run, "--bin"), option_of(run, "--example")
+    stem = f"src/bin/{name}" if name else f"examples/{example}" if example else "src"
+    folder = parent(option_of(run, "--manifest-path"))
+    files = (f"{stem}.rs", f"{stem}/main.rs")
+    return tuple(path for file in files if (path := resolved(f"./{folder}/{file}", run.folder)) in tree.files and path)
+
+
 def targets_of(run: Run) -> tuple[str, ...]:
     """The targets that make is asked for; one empty name stands for the default."""
     found, skip = [], False
@@ -120,7 +152,8 @@ def targets_of(run: Run) -> tuple[str, ...]:
 
 
 def script_names(run: Run) -> tuple[str, ...]:
-    words = [word for word in run.operands if word not in ("run", "run-script", "workspaces", "workspace")]
+    own = ("run", "run-script", "rum", "urn", "workspaces", "workspace")
+    words = [word for word in run.operands if word not in own]
     if run.program in ("run-s", "run-p", "npm-run-all"):
         return tuple(words)
     first = next(

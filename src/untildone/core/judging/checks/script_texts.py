@@ -25,11 +25,11 @@ _GONE_TO = re.compile(
 
 _JUDGING_NAME = re.compile(
     r"(?:^|[^a-z])(?:tests?|testing|checks?|checker|verif\w*|specs?|lint\w*|validat\w*|ci|accept\w*|assert\w*|e2e|smoke\w*"
-    r"|regress\w*|grad(?:e|er|ing)|judge\w*|evaluat\w*|expect\w*|golden\w*|oracle|proof|want(?:ed)?)(?:[^a-z]|$)"
+    r"|regress\w*|self_?(?:tests?|checks?)|sanity|grad(?:e|er|ing)|judge\w*|evaluat\w*|expect\w*|golden\w*|oracle|proof|want(?:ed)?)(?:[^a-z]|$)"
 )
 
 JUDGING_CODE = re.compile(
-    r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|node:assert|require\(['\"]assert['\"]\)|\bassert\.\w+\("
+    r"^\s*assert\b|\bunittest\b|\bpytest\b|\bTestCase\b|\bdoctest\.\w|(?:\bfrom|\brequire\()\s*['\"](?:node:)?assert(?:/\w+)?['\"]|\bassert\.\w+\("
     r"|\bexpect\(|Minitest|RSpec|Test::More|PHPUnit"
     r"|['\"`](?:npx |node )?(?:--test|jest|mocha|vitest|ava|jasmine|karma|playwright|cargo test|go test|ctest|rspec|phpunit)"
     r"(?:['\"` ])"
@@ -70,6 +70,14 @@ STARTS = re.compile(
 )
 """Words of a program that starts others."""
 
+GIVEN = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\})\"?")
+"""How a shell script writes all that it is given."""
+_ONLY_SHOWN = re.compile(r"\b(?:echo|printf|for\s+\w+\s+in|case|set|shift|test|local|return)\b[^;&|\n]*")
+_ARGUMENTS = re.compile(r"\b(?:sys|process)\.argv\b|\bARGV\b|\bos\.Args\b|\$argv\b")
+RUNS_EXAMPLES = re.compile(
+    r"\bdoctest\.(?:testmod|testfile|DocTestSuite|DocFileSuite|DocTestFinder|DocTestRunner|run_docstring_examples)\b"
+)
+
 _SHELL_SCRIPT = re.compile(r"#!.*\b(?:ba|da|z|k|a)?sh\b")
 
 
@@ -94,6 +102,13 @@ def lines_of(text: str) -> list[str]:
 
 def is_shell_script(path: str, text: str, run: Run) -> bool:
     return path.endswith((".sh", ".bash", ".zsh")) or run.program in SHELLS or _SHELL_SCRIPT.match(text) is not None
+
+
+def passes_on(text: str, *, is_shell: bool) -> bool:
+    """Whether a script may run the command that it is given as its arguments, or hand it to a program."""
+    if is_shell:
+        return any(GIVEN.search(_ONLY_SHOWN.sub("", line)) for line in lines_of(text))
+    return _ARGUMENTS.search(text) is not None and STARTS.search(text) is not None
 
 
 def is_for_developers(path: str) -> bool:

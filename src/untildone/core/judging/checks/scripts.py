@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from untildone.core.judging import globs
 from untildone.core.judging.checks import makefiles, mentions, operands, references
 from untildone.core.judging.checks.commands import Run, runs_of
+from untildone.core.judging.checks.likeness import DEEPEST, MAKEFILES, Likeness, programs_in
 from untildone.core.judging.checks.run_words import (
     INTERPRETERS,
     PYTHONS,
@@ -15,40 +17,42 @@ from untildone.core.judging.checks.run_words import (
     build_files,
     file_of,
     folder_of,
+    module_of,
     option_of,
     options_of,
+    programs_built,
     script_names,
     script_of,
     search_folders,
     targets_of,
+    values_of,
     with_single_options,
 )
 from untildone.core.judging.checks.script_texts import (
     COMPARING,
+    GIVEN,
     GIVES_UP,
     JUDGING_CODE,
     LAUNCHES_TESTS,
+    RUNS_EXAMPLES,
     SHEBANG,
-    STARTS,
     TEST_PROGRAM,
     commands_of,
     is_for_developers,
     is_shell_script,
     judging_name,
     just_recipes,
-    lines_of,
     module_paths,
     package_scripts,
+    passes_on,
     sources_of,
 )
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
 from untildone.core.judging.trees import Tree, parent, resolved
-from untildone.core.values.value import dataclass
+from untildone.core.values.value import dataclass, replace
 
-DEEPEST = 4
 MOST_COMMANDS = 500
-MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", ".justfile", "Justfile")
 
 _MAKES = words("make gmake bmake remake")
@@ -60,7 +64,12 @@ _LAUNCHERS = words(
 """Programs that run one of the files that they are given, or a command in one of their words."""
 _PIPED = re.compile(r"\bcat\s+([\w./@+-]+)\s*\|\s*(?:\S*/)?((?:ba|da|z|k)?sh|python[\d.]*|make)\b")
 _MANAGERS = words("npm pnpm yarn bun")
-_EVERYWHERE = words("-r --recursive --workspaces -ws workspaces turbo nx lerna")
+_NOT_OF_A_TREE = SHELLS | INTERPRETERS | _MAKES | _MANAGERS
+"""Programs whose names a file of the tree may have, as in `tools/npm test`."""
+_VERBS = words("make just task go ant tap tape ava pest mill ward trial behave robot bun prove diff cmp black meson")
+"""Programs whose names are words that a product may take as commands."""
+_EVERYWHERE = words("-r --recursive --workspaces -ws workspaces workspace -w --workspace -F --filter turbo nx lerna")
+MOST_PACKAGES = 200
 
 _COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
 
@@ -147,7 +156,7 @@ class _Reader:
         self._done: set[tuple[str, str]] = set()
         self._read: set[str] = set()
         """Files whose mentions were followed."""
-        self._like: dict[tuple[str, bool, bool], bool] = {}
+        self._likeness = Likeness(start)
 
     def result(self) -> CheckFiles:
         self._read_task_files()
@@ -173,11 +182,18 @@ class _Reader:
         for path in operands.argument_files(command, folder, judges=judges):
             if self._exists(path):
                 self._name(path, Kind.SETTINGS, f"{origin.by} takes arguments from it", origin)
+        for run in operands.printing_words(runs):
+            if (printer := resolved(file_of(run), run.folder)) and self._exists(printer):
+                self._name(
+                    printer, Kind.SCRIPT, f"{origin.by} takes words for a test runner from what it prints", origin
+                )
         for name, program in _PIPED.findall(command):
             self._run(Run((program, "-f", name) if program == "make" else (program, name), folder), origin)
         for run in runs:
             self._run(run, origin)
             self._around(run, origin)
+        for run in operands.added_options(command, folder):
+            self._arguments(run, origin)
         for path in mentions.loaded_by_variables(command, (folder,), self._start):
             self._name(path, Kind.SETTINGS, f"{origin.by} makes programs load it", origin)
         if not origin.is_line and not mentions.are_understood(command, runs, self._start):
@@ -191,70 +207,22 @@ class _Reader:
         found = mentions.mentioned(text, runs, places, self._start)
         self._start.fetch(each.path for each in found)
         for each in found:
-            judges = each.path not in known and self._is_like_judge(each.path, by_name=each.by_name, decides=decides)
+            judges = each.path not in known and self._likeness.is_like_judge(
+                each.path, by_name=each.by_name, decides=decides
+            )
             if judges and each.path not in self._read:
                 self._name(each.path, Kind.SCRIPT, f"{origin.by} mentions it, and it looks like a judge", origin)
                 self._follow_script(each.path, self._start.text(each.path), Run((each.path,), places[0]), origin)
 
-    def _is_like_judge(self, path: str, depth: int = 0, *, by_name: bool, decides: bool) -> bool:
-        """Whether a file that some text mentions looks like a judge, not like the product: it judges by name, or runs programs that judge.
-        `decides`: whether what mentions it leaves the judging to others."""
-        key = (path, by_name, decides)
-        if key not in self._like:
-            self._like[key] = False
-            self._like[key] = self._looks_like_judge(path, depth, by_name=by_name, decides=decides)
-        return self._like[key]
-
-    def _looks_like_judge(self, path: str, depth: int, *, by_name: bool, decides: bool) -> bool:
-        text = self._start.text(path)
-        is_shell = is_shell_script(path, text, Run((path,)))
-        if path.rpartition("/")[2] in MAKEFILES or path.endswith(".mk"):
-            return by_name
-        if not (is_shell or references.is_code(path) or text.startswith("#!")):
-            return False
-        if decides and judging_name(path) and (by_name or is_shell):
-            return True
-        if not is_shell:
-            weak = JUDGING_CODE.search(text) or GIVES_UP.search(text)
-            is_own = is_for_developers(path) or text.startswith("#!") or re.search(r"^assert\b", text, re.MULTILINE)
-            launches = LAUNCHES_TESTS.search(text) and (by_name or STARTS.search(text))
-            return bool(
-                launches or (decides and by_name and weak and is_own) or self._mentions_judge(path, text, depth)
-            )
-        if self._programs_in(text) & (CHECKERS if decides else RUNNERS.keys()):
-            return True
-        return bool(decides and by_name and COMPARING.search(text)) or self._mentions_judge(path, text, depth)
-
-    def _mentions_judge(self, path: str, text: str, depth: int = 0) -> bool:
-        """Whether a script leaves the judging to another one."""
-        is_shell = is_shell_script(path, text, Run((path,)))
-        if depth >= DEEPEST:
-            return False
-        if not is_shell and any(self._launches(file) for file in references.imports(path, text, self._start)):
-            return True
-        if not (is_shell or STARTS.search(text)):
-            return False
-        runs = runs_of("\n".join(lines_of(text))) if is_shell else ()
-        decides = is_shell and not mentions.judges_itself(text)
-        found = mentions.mentioned(text, runs, ("", parent(path)), self._start, all_folders=False)
-        return any(
-            self._is_like_judge(each.path, depth + 1, by_name=False, decides=decides)
-            for each in found
-            if each.path != path
-        )
-
-    def _launches(self, path: str) -> bool:
-        text = self._start.text(path)
-        return LAUNCHES_TESTS.search(text) is not None and STARTS.search(text) is not None
-
     def _follow_script(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """Read the commands of a script, or the text of a program that judges."""
         self._read.add(path)
+        self._tools.update(("doctest",) if RUNS_EXAMPLES.search(text) else ())
         inner = _Origin(f"`{path}`", origin.depth + 1, origin.is_new and path not in self._start.files)
         if is_shell_script(path, text, run):
             self._follow(commands_of(path, text, run), run.folder, path, origin, has_whole=True)
         elif origin.depth < DEEPEST:
-            for file in sorted(filter(self._launches, references.imports(path, text, self._start))):
+            for file in sorted(filter(self._likeness.launches, references.imports(path, text, self._start))):
                 self._name(file, Kind.SCRIPT, f"`{path}` uses it, and it starts tests", inner)
             self._mentioned(text, (), (run.folder, parent(path)), inner)
 
@@ -282,6 +250,8 @@ class _Reader:
         for path in operands.environment_files(run):
             if self._exists(path):
                 self._name(path, Kind.SETTINGS, f"{origin.by} takes variables from it", origin)
+        for path in operands.modules_of_tests(run, self._start):
+            self._name(path, Kind.TEST, f"{origin.by} names it", origin)
         for module in operands.plugins(run):
             for path in references.module_files(module, (run.folder, "", "src", "tests"), self._start):
                 self._name(path, Kind.SETTINGS, f"{origin.by} makes pytest load it", origin)
@@ -302,12 +272,16 @@ class _Reader:
     def _run(self, run: Run, origin: _Origin) -> None:
         program = run.program
         self._note_tool(run)
+        if "/" in run.words[0] and (program in _NOT_OF_A_TREE or PYTHONS.match(program)):
+            self._program(run.words[0], run, origin)
         if program in SHELLS:
             self._program(script_of(run), run, origin)
         elif PYTHONS.match(program):
             self._python(run, origin)
         elif program in INTERPRETERS and not self._is_package_manager(run):
-            self._program(script_of(run), run, origin)
+            self._interpreted(run, origin)
+        elif program in ("cargo", "go"):
+            self._built_program(run, origin)
         elif program in _MAKES:
             self._make(run, origin)
         elif program in _MANAGERS or program in ("run-s", "run-p", "npm-run-all", "turbo", "nx", "lerna"):
@@ -322,6 +296,19 @@ class _Reader:
             if self._exists(path):
                 self._name(path, Kind.SCRIPT, f"{origin.by} makes {program} read it", origin)
         self._arguments(run, origin)
+
+    def _interpreted(self, run: Run, origin: _Origin) -> None:
+        name = option_of(run, "--run") if run.program in ("node", "nodejs") else ""
+        if name:
+            self._package_script(f"{run.folder}/package.json".lstrip("/"), name, run.folder, origin)
+        else:
+            self._program(script_of(run), run, origin)
+
+    def _built_program(self, run: Run, origin: _Origin) -> None:
+        """The program of the tree that `cargo run` builds. It may hold tests of the product: only its name and what it starts count."""
+        for path in programs_built(run, self._start) if run.words[1:2] in (("run",), ("r",)) else ():
+            if judging_name(path) or LAUNCHES_TESTS.search(self._view(path)):
+                self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
 
     def _other(self, run: Run, origin: _Origin) -> None:
         """A program of which nothing is known but its name or path."""
@@ -371,8 +358,9 @@ class _Reader:
         path = resolved(word, run.folder) if word else None
         for source in self._compiled.get(path or "", ()) if run.decides else ():
             self._name(source, Kind.TEST, f"{origin.by} compiles it to the test program `{word}`", origin)
+        given = run.words[run.words.index(word) + 1 :] if word in run.words else run.words[1:]
         for found in self._meant(path) if path else ():
-            self._started(found, run, origin)
+            self._started(found, run, origin, given)
 
     def _meant(self, path: str) -> list[str]:
         """The files that a word means: that of its name, what a folder runs, or all that a pattern fits."""
@@ -381,11 +369,17 @@ class _Reader:
         ends = ("", "/__main__.py", "/index.js", ".js")
         return [found for end in ends if self._exists(found := f"{path}{end}")][:1]
 
-    def _started(self, path: str, run: Run, origin: _Origin) -> None:
+    def _started(self, path: str, run: Run, origin: _Origin, given: tuple[str, ...] = ()) -> None:
+        """`given` are the words after the program: it may run these."""
         text = self._view(path)
-        if not run.decides:
+        if self._runs_judge(path, text, run, given):
+            self._command_given(run, given, origin)
+            text = GIVEN.sub(lambda _: shlex.join(given), text)
+        elif not run.decides:
             # What it prints is judged by another program, unless it runs the tests.
-            if not (is_shell_script(path, text, run) and self._is_like_judge(path, by_name=True, decides=False)):
+            if not (
+                is_shell_script(path, text, run) and self._likeness.is_like_judge(path, by_name=True, decides=False)
+            ):
                 return
         elif not self._judges(path, text, run):
             self._under_test.add(path)
@@ -394,6 +388,22 @@ class _Reader:
         self._interpreter(path, text, run, origin)
         self._beside_runner(path, origin)
         self._follow_script(path, text, run, origin)
+
+    def _runs_judge(self, path: str, text: str, run: Run, given: tuple[str, ...]) -> bool:
+        """Whether a program passes on a command that judges."""
+        is_shell = is_shell_script(path, text, run)
+        if not given or not passes_on(text, is_shell=is_shell):
+            return False
+        runs = runs_of(shlex.join(given), run.folder)
+        files = (file for each in runs if (file := resolved(file_of(each), each.folder)) and self._exists(file))
+        return any(_is_checker(each, is_shell=is_shell) for each in runs) or any(
+            self._likeness.is_like_judge(file, by_name=True, decides=True) for file in files
+        )
+
+    def _command_given(self, run: Run, given: tuple[str, ...], origin: _Origin) -> None:
+        for each in runs_of(shlex.join(given), run.folder):
+            self._run(replace(each, decides=run.decides), origin)
+            self._around(each, origin)
 
     def _interpreter(self, path: str, text: str, run: Run, origin: _Origin) -> None:
         """What runs a script of the tree is a judge as the script is."""
@@ -410,33 +420,26 @@ class _Reader:
             for file in self._start.below(above):
                 self._name(file, Kind.SCRIPT, f"it is a part of the `{name}` that {origin.by} runs", origin)
 
-    def _programs_in(self, text: str) -> set[str]:
-        """The programs and Python modules that a shell script runs."""
-        runs = [run for line in lines_of(text) for run in runs_of(line)]
-        modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
-        return {run.program for run in runs} | modules
-
     def _judges(self, path: str, text: str, run: Run) -> bool:
         is_read = run.program in ("source", ".")
         if is_read or judging_name(path) or path in self._named or path.rpartition("/")[2] in RUNNERS:
             return True
         if not is_shell_script(path, text, run):
             gives_up = is_for_developers(path) and GIVES_UP.search(text) is not None
-            return gives_up or JUDGING_CODE.search(text) is not None or self._mentions_judge(path, text)
-        if COMPARING.search(text) or self._programs_in(text) & CHECKERS:
+            return gives_up or JUDGING_CODE.search(text) is not None or self._likeness.mentions_judge(path, text)
+        if COMPARING.search(text) or programs_in(text) & CHECKERS:
             return True
-        return self._mentions_judge(path, text)
+        return self._likeness.mentions_judge(path, text)
 
     def _python(self, run: Run, origin: _Origin) -> None:
         words = run.words
-        position = next((place for place, word in enumerate(words[:-1]) if re.fullmatch(r"-[a-zA-Z]*m", word)), 0)
-        if position:
+        if position := module_of(run):
             folders = (run.folder, *search_folders(run, "PYTHONPATH"))
-            for path in (path for folder in folders for path in module_paths(words[position + 1], folder)):
-                judges = path in self._start.files and (judging_name(path) or JUDGING_CODE.search(self._view(path)))
-                if judges:
-                    self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
-        elif "-c" not in words:
+            for path in (path for folder in folders for path in module_paths(words[position], folder)):
+                is_package = path.endswith("/__init__.py")
+                if path in self._start.files and (not is_package or self._judges(path, self._view(path), run)):
+                    self._started(path, run, origin, words[position + 1 :])
+        elif "-c" not in words[1:4]:
             self._program(script_of(run), run, origin)
 
     def _make(self, run: Run, origin: _Origin) -> None:
@@ -448,6 +451,8 @@ class _Reader:
         ]:
             if self._exists(path):
                 self._name(path, Kind.SCRIPT, f"{origin.by} makes make read it", origin)
+        # Recipes may run what variables of the command line name.
+        self._mentioned("\n".join(values_of(run)), (), (folder,), origin)
         names = chosen[-1:] or MAKEFILES
         paths = [path for name in names if (path := resolved(name, folder))]
         for path in self._recipe_files(paths, f"{origin.by} runs make, which reads it", origin):
@@ -474,6 +479,9 @@ class _Reader:
             self._name(included, Kind.SCRIPT, f"`{path}` includes it", _Origin(origin.by, origin.depth, is_new))
         files = [resolved(target, folder) for target in makefiles.file_targets(makefile, targets)]
         self._built.update({file: path for file in files if file})
+        for shell in (file for name in makefiles.shells(makefile) if (file := resolved(name, folder))):
+            if self._exists(shell):
+                self._name(shell, Kind.SCRIPT, f"`{path}` runs all recipes with it", origin)
         self._follow(makefiles.recipes(makefile, targets), folder, path, origin)
         self._mentioned("\n".join(makefile.directives), (), (folder,), origin)
 
@@ -490,17 +498,32 @@ class _Reader:
 
     def _package_manager(self, run: Run, origin: _Origin) -> None:
         folder = folder_of(run)
-        if any(word in _EVERYWHERE for word in run.words):
-            self._package_scripts |= {("*", name) for name in script_names(run)}
-            self._places.setdefault(Place(Language.JAVASCRIPT, folder), None)
-            self._tools.add("lerna")
+        if any(word.partition("=")[0] in _EVERYWHERE for word in run.words):
+            self._everywhere(run, folder, origin)
             return
         path = f"{folder}/package.json" if folder else "package.json"
-        for name in script_names(run):
+        for name in self._script_names(run, path):
             if "." in name and self._exists(resolved(name, run.folder) or ""):
                 self._program(name, run, origin)
             else:
                 self._package_script(path, name, folder, origin)
+
+    def _everywhere(self, run: Run, folder: str, origin: _Origin) -> None:
+        """Scripts of some or all packages of the tree."""
+        self._package_scripts |= {("*", name) for name in script_names(run)}
+        self._places.setdefault(Place(Language.JAVASCRIPT, folder), None)
+        self._tools.add("lerna")
+        for place in ("", *sorted(self._start.packages.values())[:MOST_PACKAGES]):
+            path = f"{place}/package.json" if place else "package.json"
+            scripts = package_scripts(self._start.text(path))
+            for name in (name for name in script_names(run) if name in scripts):
+                self._package_script(path, name, place, origin)
+
+    def _script_names(self, run: Run, path: str) -> tuple[str, ...]:
+        """The scripts that a package manager is asked for. If the first word is none of the package's, it belongs to an option."""
+        names, known = script_names(run), package_scripts(self._start.text(path))
+        others = [word for word in run.operands if word in known]
+        return names if not others or known.keys() & names or run.words[1] in ("exec", "x") else tuple(others[:1])
 
     def _package_script(self, path: str, name: str, folder: str, origin: _Origin) -> None:
         self._package_scripts.add((path, name))
@@ -546,3 +569,10 @@ _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
 )
+
+
+def _is_checker(run: Run, *, is_shell: bool) -> bool:
+    """Whether a command that a script is given judges; the script may begin it with an interpreter. Programs in other languages than a
+    shell's may have commands of their own with the same names."""
+    named = CHECKERS.intersection((run.program, *run.words[1:3]))
+    return bool(named if is_shell else named - _VERBS) or "--test" in run.words[:2]

@@ -32,7 +32,7 @@ _RUNNER_FILES = re.compile(
 """Settings that are programs: whatever they import decides too. A `conftest.py` imports the product as well."""
 _LOADED = re.compile(
     r"""(?:setupFiles\w*|globalSetup|globalTeardown|testEnvironment|testRunner|runner|resolver|reporters?|snapshotSerializers|requires?|import|loader"""
-    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends?|inherit_from|plugins|bootstrap|importMap|helpers|-r|-I|testSequencer|dependencyExtractor)\b"""
+    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends?|inherit_from|plugins|bootstrap|importMap|helpers|-r|-I|script-shell|rustc-wrapper|rustc-workspace-wrapper|rustc|linker|testSequencer|dependencyExtractor)\b"""
     r"""['"]?\s*[:=\s]\s*(\{[^}]*\}|\[[^\]]*\]|(?:\s*\n\s+-[^\n]*)+|[^\n,>]+)"""
 )
 _INCLUDED = {

@@ -1,1 +1,1 @@
-"""What each request passes: who sent it, what it may do, whether it fits the description, and whether it was answered before."""
+"""The middleware of the API: authentication, scopes, validation against the OpenAPI document, and idempotency."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
@@ -38,6 +38,8 @@ class Address:
 
     form: re.Pattern[str]
     operations: Mapping[str, Operation]
+    variables: int
+    """How many parts of the path are parameters."""
 
 
 def addresses(description: Mapping[str, Any]) -> tuple[Address, ...]:
@@ -46,6 +48,7 @@ def addresses(description: Mapping[str, Any]) -> tuple[Address, ...]:
         Address(
             re.compile("/".join("[^/]+" if part.startswith("{") else re.escape(part) for part in path.split("/"))),
             {method.upper(): _operation(described) for method, described in methods.items()},
+            path.count("{"),
         )
         for path, methods in description["paths"].items()
     )
@@ -72,8 +75,7 @@ class DescribedRequests:
         path = scope.get("path", "")
         if scope["type"] != "http" or not (path == BELOW or path.startswith(f"{BELOW}/")):
             return await self._app(scope, receive, send)
-        operations = self._operations(path)
-        answer = self._answer(path, scope, operations)
+        answer = self._answer(path, scope, self._fitting(path))
         if answer is not None:
             return await answer(scope, receive, send)
         if scope["method"] == "HEAD":
@@ -81,31 +83,34 @@ class DescribedRequests:
             return await self._app({**scope, "method": "GET"}, head.receive, head.send)
         return await self._app(scope, receive, send)
 
-    def _operations(self, path: str) -> dict[str, Operation]:
-        """The methods of an address. It may have several forms: `/tasks/order` is also `/tasks/{task_id}`."""
+    def _fitting(self, path: str) -> list[Address]:
+        """The addresses that a path may be, the most exact one first: `/tasks/order` is also `/tasks/{task_id}`."""
         if not self._addresses:
             own: dict[str, Any] = {str(self._api.openapi_url): {"get": {}}}
             described = self._api.openapi()
             self._addresses = addresses({"paths": {**own, **described["paths"]}})
-        fitting = [each.operations for each in self._addresses if each.form.fullmatch(path)]
-        found = {method: operation for each in reversed(fitting) for method, operation in each.items()}
-        return found | ({"HEAD": found["GET"]} if "GET" in found else {})
+        return sorted((each for each in self._addresses if each.form.fullmatch(path)), key=lambda each: each.variables)
 
-    def _answer(self, path: str, scope: Scope, operations: Mapping[str, Operation]) -> Response | None:
+    def _answer(self, path: str, scope: Scope, fitting: Sequence[Address]) -> Response | None:
         """The answer to a request that is not passed on."""
-        if not operations:
+        if not fitting:
             stripped = path.rstrip("/")
-            slash = f"the address has no slash at its end: {stripped}" if self._operations(stripped) else ""
+            slash = f"the address has no slash at its end: {stripped}" if self._fitting(stripped) else ""
             hint = slash or "/api/v1/openapi.json describes every address"
             return problem(Code.NOT_FOUND, f"There is no address {path[:200]}.", hint)
-        allowed = {"Allow": ", ".join(sorted({*operations, "OPTIONS"}))}
+        allowed = {"Allow": ", ".join(sorted({*_operations(fitting[:1]), "OPTIONS"}))}
         if scope["method"] == "OPTIONS":
             return Response(status_code=204, headers=allowed)
-        operation = operations.get(scope["method"])
+        operation = _operations(fitting).get(scope["method"])
         if operation is None:
             detail = f"The address {path[:200]} does not have the method {scope['method'][:20]}."
             return problem(Code.METHOD_NOT_ALLOWED, detail, f"it has: {allowed['Allow']}", headers=allowed)
         return _complaint(scope, operation)
+
+
+def _operations(fitting: Sequence[Address]) -> dict[str, Operation]:
+    operations = {method: operation for each in reversed(fitting) for method, operation in each.operations.items()}
+    return operations | ({"HEAD": operations["GET"]} if "GET" in operations else {})
 
 
 def _complaint(scope: Scope, operation: Operation) -> Response | None:

@@ -130,7 +130,8 @@ def _key(scope: Scope) -> str | None:
 
 
 def _caller(scope: Scope) -> str:
-    """Who sends the request: its token, by name and digest, or a hash of what it sends. A new token of an old name is another one."""
+    """The identity of the caller: its token, by name and digest, or a hash of the credentials sent. A new token with an old name is
+    another caller."""
     caller: Caller | None = scope.get("state", {}).get("caller")
     if caller is not None:
         return f"name {caller.name} {caller.digest}"

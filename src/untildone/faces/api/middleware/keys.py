@@ -107,7 +107,7 @@ class Keys:
         return session if session is not None and self._holds(session.caller) else None
 
     def is_valid(self, caller: Caller) -> bool:
-        """Whether a caller who was let in still would be."""
+        """Whether the credentials of an authenticated caller are still valid."""
         return self.of_session(caller.session) is not None if caller.session else self._holds(caller)
 
     def _holds(self, caller: Caller) -> bool:

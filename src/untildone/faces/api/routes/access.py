@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from untildone.core.values.codec import timestamp
 from untildone.faces.api.login import begin_session, login_path, set_cookie
 from untildone.faces.api.middleware.keys import Keys, TooManyTries
-from untildone.faces.api.middleware.security import KEY_HEADER, UNAUTHORIZED, Refusal, login_target, too_many_tries
+from untildone.faces.api.middleware.refusals import UNAUTHORIZED, Refusal, login_target, too_many_tries
+from untildone.faces.api.middleware.security import KEY_HEADER
 from untildone.faces.api.routes.common import WithKeys
 from untildone.faces.api.schemas.models import Body
 from untildone.faces.api.schemas.problem_form import Code
@@ -158,7 +159,7 @@ def begin(given: LogIn, keys: WithKeys, request: Request, response: Response) ->
 
 @router.get("/sessions/current", response_model=SessionLine, responses=_may_answer())
 def current(caller: WithCaller, keys: WithKeys) -> SessionLine:
-    """Who the caller is, and what it may do."""
+    """The name and the scopes of the caller."""
     return _line(keys, caller, caller.session)
 
 

@@ -8,21 +8,20 @@ from untildone.core.errors import UsageError
 from untildone.core.values.codec import to_json
 from untildone.faces.api.routes.common import LoopId, Serving
 from untildone.faces.api.routes.loops import budget_changes
-from untildone.faces.api.schemas.lines import line
-from untildone.faces.api.schemas.models import (
+from untildone.faces.api.schemas.again import (
     Bisection,
     BrokenBy,
     Cleaning,
     Deleted,
     Duplication,
-    LoopLine,
-    Retrial,
     Rewinding,
     TakenBack,
     Verified,
     VerifiedCheck,
     Verifying,
 )
+from untildone.faces.api.schemas.lines import line
+from untildone.faces.api.schemas.models import LoopLine, Retrial
 from untildone.faces.api.schemas.problems import creates, may_answer
 from untildone.operations import verifying
 from untildone.operations.history import bisecting, cleaning, retrying
@@ -66,28 +65,28 @@ def duplicate_loop(
 def bisect_loop(loop_id: LoopId, service: Serving, what: Bisection | None = None) -> BrokenBy:
     """Find the round that broke the checks of a loop that rests, by running them on snapshots of its rounds. Takes as long as they do."""
     what = what or Bisection.model_validate({})
-    found = bisecting.bisect(
+    bisected = bisecting.bisect(
         service.store_of(loop_id), loop_id, service.environment, tuple(what.checks), what.good, what.bad
     )
-    failed = [result.command for result in found.failed]
-    return BrokenBy(broke=found.broke, holds_after=found.before, failed=failed, checked=list(found.checked))
+    failed = [result.command for result in bisected.failed]
+    return BrokenBy(broke=bisected.broke, holds_after=bisected.before, failed=failed, checked=list(bisected.checked))
 
 
 @router.post("/loops/{loop_id}/verify", response_model=Verified, responses=may_answer(404, 409, 422, 503))
 def verify_loop(loop_id: LoopId, service: Serving, how: Verifying | None = None) -> Verified:
     """Check the receipt of an ended loop, run its checks again, and compare. Takes as long as they do."""
     room = how.room if how else None
-    found = verifying.verify(service.store_of(loop_id), loop_id, service.environment, room=room)
-    if not found:
+    results = verifying.verify(service.store_of(loop_id), loop_id, service.environment, room=room)
+    if not results:
         raise UsageError(f"Loop {loop_id} has no check: there is nothing to verify.", "name one in `settings.checks`")
-    same = found[0].same_workspace
+    same = results[0].same_workspace
     return Verified(
-        holds=all(each.holds for each in found) and same is not False,
+        holds=all(each.holds for each in results) and same is not False,
         same_workspace=same,
-        differs=list(found[0].differs or ()),
+        differs=list(results[0].differs or ()),
         checks=[
             VerifiedCheck(command=each.now.command, agrees=each.agrees, before=dict(each.before), now=to_json(each.now))
-            for each in found
+            for each in results
         ],
     )
 
@@ -97,9 +96,9 @@ def clean(how: Cleaning, service: Serving) -> Deleted:
     """Delete the loops of the served folders that ended long ago, or only name them. Loops that can go on stay."""
     age = cleaning.age(how.older_than)
     stores = service.stores.values() if how.workspace is None else (service.workspace(how.workspace)[1],)
-    found = [each for store in stores for each in cleaning.clean(store, age, only_lists=how.dry_run)]
+    cleaned = [each for store in stores for each in cleaning.clean(store, age, only_lists=how.dry_run)]
     return Deleted(
-        found=[each.loop.loop_id for each in found],
-        deleted=[each.loop.loop_id for each in found if not (how.dry_run or each.problem)],
-        problems={each.loop.loop_id: each.problem for each in found if each.problem},
+        found=[each.loop.loop_id for each in cleaned],
+        deleted=[each.loop.loop_id for each in cleaned if not (how.dry_run or each.problem)],
+        problems={each.loop.loop_id: each.problem for each in cleaned if each.problem},
     )

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from untildone.faces.api.routes.common import WithFeed, WithStreams
 from untildone.faces.api.routes.records import Stream
-from untildone.faces.api.schemas.models import MOMENT
+from untildone.faces.api.schemas.forms import MOMENT
 from untildone.faces.api.schemas.problems import may_answer
 
 router = APIRouter(prefix="/api/v1", tags=["loops"])

@@ -54,7 +54,7 @@ class ModeList(BaseModel):
     modes: list[ModeLine]
 
 
-class Found(StrEnum):
+class CheckSource(StrEnum):
     """Where a suggestion comes from."""
 
     PROJECT = "project"
@@ -65,7 +65,7 @@ class CheckLine(BaseModel):
     """A check that fits a project."""
 
     command: str
-    source: Found = Field(description="The files of the project, or the last loops in the folder")
+    source: CheckSource = Field(description="The files of the project, or the last loops in the folder")
     reason: str = Field(description="The file that it follows from, or `used by a loop`")
 
 
@@ -110,9 +110,9 @@ def suggest(service: Serving, workspace: Workspace = None) -> Suggested:
     folder, store = service.workspace(workspace)
     own = (row.loop_id for row in service.table.rows() if row.workspace == str(folder) and not row.problem)
     used = suggestions.used(store, islice(own, RECENT_LOOPS))
-    found = {each.command: (each, Found.LOOPS) for each in used}
-    found |= {each.command: (each, Found.PROJECT) for each in suggestions.checks(folder)}
-    ordered = sorted(found.values(), key=lambda each: each[1] is Found.LOOPS)
+    by_command = {each.command: (each, CheckSource.LOOPS) for each in used}
+    by_command |= {each.command: (each, CheckSource.PROJECT) for each in suggestions.checks(folder)}
+    ordered = sorted(by_command.values(), key=lambda each: each[1] is CheckSource.LOOPS)
     return Suggested(
         checks=[CheckLine(command=each.command, source=source, reason=each.reason) for each, source in ordered]
     )

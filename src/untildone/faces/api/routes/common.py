@@ -9,7 +9,7 @@ from fastapi import Depends, Path, Request
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.feed import LoopFeed
 from untildone.faces.api.middleware.keys import Keys
-from untildone.faces.api.schemas.models import LOOP_ID, TASK_ID
+from untildone.faces.api.schemas.forms import LOOP_ID, TASK_ID
 from untildone.operations.driving.service import Service
 from untildone.operations.showing.following import LoopViews
 from untildone.operations.showing.money import Purse

@@ -11,7 +11,7 @@ from untildone.core.limits import Limit
 from untildone.core.values.codec import to_json
 from untildone.faces.api.routes.common import Serving
 from untildone.faces.api.routes.settings_routes import Workspace
-from untildone.faces.api.schemas.models import LOOP_ID
+from untildone.faces.api.schemas.forms import LOOP_ID
 from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.driving import cluster
 from untildone.operations.stores import Group

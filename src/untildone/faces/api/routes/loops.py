@@ -18,9 +18,9 @@ from untildone.core.loop import Loop
 from untildone.core.model import Urgency
 from untildone.core.moves import Control
 from untildone.faces.api.routes.common import LoopId, Serving
+from untildone.faces.api.schemas.forms import CURSOR
 from untildone.faces.api.schemas.lines import line, lines
 from untildone.faces.api.schemas.models import (
-    CURSOR,
     Approval,
     BudgetChange,
     Heard,
@@ -100,7 +100,7 @@ def list_loops(
     """The loops of the served folders. A parameter that is repeated means any of its values."""
     for name in workspace or ():
         service.workspace(name)
-    wanted = LoopFilter(
+    chosen = LoopFilter(
         q,
         frozenset(status or ()),
         frozenset(outcome or ()),
@@ -111,9 +111,9 @@ def list_loops(
         since.timestamp() if since else None,
         until.timestamp() if until else None,
     )
-    found = TablePages(service.table).after(wanted, sort, cursor, limit)
-    counts = {StatusWord(word): number for word, number in found.counts.items()}
-    return LoopList(loops=lines(service, found.rows), next=found.cursor, total=found.total, counts=counts)
+    page = TablePages(service.table).after(chosen, sort, cursor, limit)
+    counts = {StatusWord(word): number for word, number in page.counts.items()}
+    return LoopList(loops=lines(service, page.rows), next=page.cursor, total=page.total, counts=counts)
 
 
 @router.get("/{loop_id}", response_model=LoopState, responses={**may_answer(404, 422, 503), **_TAGGED})

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 
 from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.routes.common import LoopId, Serving, WithOutputs, WithViews
-from untildone.faces.api.schemas.models import OUTPUT_NAME, Time
+from untildone.faces.api.schemas.forms import OUTPUT_NAME, Time
 from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.showing.output_window import Block, Kind, Window
 from untildone.operations.showing.outputs import going
@@ -28,7 +28,7 @@ class CallLine(BaseModel):
 
 
 class BlockLine(BaseModel):
-    """Something that the agent said, thought or was told, or consecutive tool calls."""
+    """A text, a thought or a prompt of the agent, or consecutive tool calls."""
 
     kind: Kind
     at: int = Field(description="The byte of the output at which it begins")

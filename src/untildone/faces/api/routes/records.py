@@ -20,7 +20,7 @@ from untildone.core.model import Role
 from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.event_streams import EventStreams
 from untildone.faces.api.routes.common import LoopId, Serving, WithStreams
-from untildone.faces.api.schemas.models import NUMBER, OUTPUT
+from untildone.faces.api.schemas.forms import NUMBER, OUTPUT
 from untildone.faces.api.schemas.problems import beside_text, may_answer
 from untildone.faces.api.schemas.typed import Receipt
 from untildone.operations import look
@@ -134,11 +134,11 @@ def read_output(
     limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
 ) -> Response:
     """What an agent printed in a turn, without secrets."""
-    wanted = output_name(role, int(name)) if name.isdigit() else name
-    printed = service.store_of(loop_id).spool(loop_id, wanted)
+    output = output_name(role, int(name)) if name.isdigit() else name
+    printed = service.store_of(loop_id).spool(loop_id, output)
     size = printed.size()
     if size is None:
-        raise HTTPException(404, f"Loop {loop_id} has no output {wanted}")
+        raise HTTPException(404, f"Loop {loop_id} has no output {output}")
     content = printed.read(min(offset, size), limit)
     headers = {"X-Next-Offset": str(min(offset, size) + len(content)), "X-Size": str(size)}
     return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
@@ -170,10 +170,10 @@ class BranchLine(BaseModel):
 def read_branch(loop_id: LoopId, service: Serving) -> BranchLine:
     """The branch that the work is on, and how far it is ahead and behind. What git says is kept for five seconds."""
     store = service.store_of(loop_id)
-    found = branches.branch(store, store.load(loop_id))
-    if found is None:
+    branch = branches.branch(store, store.load(loop_id))
+    if branch is None:
         return BranchLine(name=None, base="", ahead=0, behind=0, merge="")
-    return BranchLine(**to_json(found), merge=branches.merge_of(store, found))
+    return BranchLine(**to_json(branch), merge=branches.merge_of(store, branch))
 
 
 @router.get("/receipt", response_model=Receipt, response_model_exclude_unset=True, responses=may_answer(404, 422, 503))

@@ -16,7 +16,7 @@ from untildone.core.loop import output_name
 from untildone.core.model import Changes, Failure, GateResult, Role, Usage
 from untildone.core.values.codec import timestamp, to_json
 from untildone.faces.api.routes.common import LoopId, Serving, WithViews
-from untildone.faces.api.schemas.models import Time
+from untildone.faces.api.schemas.forms import Time
 from untildone.faces.api.schemas.problems import beside_text, may_answer
 from untildone.faces.api.schemas.typed import model_of
 from untildone.operations import look
@@ -124,29 +124,29 @@ def list_rounds(loop_id: LoopId, service: Serving, views: WithViews) -> RoundLis
 @router.get("/{number}", response_model=RoundState, responses=may_answer(404, 422, 503))
 def show_round(loop_id: LoopId, number: Number, service: Serving, views: WithViews) -> RoundState:
     """A round with its prompt, its answers, the verdicts of the gates and their output."""
-    found = _round(_timeline(service, views, loop_id), loop_id, number)
+    chosen = _round(_timeline(service, views, loop_id), loop_id, number)
     turns = list(_turns(_entries(service.store_of(loop_id), loop_id), number))
     own = [each for each in turns if each.role is Role.WORKER]
     return RoundState(
-        **_fields(found),
-        prompt=own[-1].prompt if own else found.prompt,
+        **_fields(chosen),
+        prompt=own[-1].prompt if own else chosen.prompt,
         answer=next((each.answer for each in reversed(own) if each.answer is not None), None),
         turns=turns,
-        gates=[to_json(each) for each in found.gates],
-        tampering=list(found.signs),
-        messages=list(found.messages),
-        moments=[_moment(each) for each in found.moments],
+        gates=[to_json(each) for each in chosen.gates],
+        tampering=list(chosen.signs),
+        messages=list(chosen.messages),
+        moments=[_moment(each) for each in chosen.moments],
     )
 
 
 @router.get("/{number}/diff", response_class=PlainTextResponse, responses=beside_text(404, 422, 503))
 def read_round_diff(loop_id: LoopId, number: Number, service: Serving, views: WithViews) -> Response:
     """What a round changed in the workspace; while it runs, up to now."""
-    found = _round(_timeline(service, views, loop_id), loop_id, number)
-    if not found.before:
+    chosen = _round(_timeline(service, views, loop_id), loop_id, number)
+    if not chosen.before:
         raise HTTPException(404, f"Loop {loop_id} has no snapshot from before round {number}")
     try:
-        made = look.diff_between(service.store_of(loop_id), loop_id, found.before, found.after)
+        made = look.diff_between(service.store_of(loop_id), loop_id, chosen.before, chosen.after)
     except UsageError as problem:
         raise HTTPException(404, problem.sentence.rstrip(".")) from None
     return PlainTextResponse(made.encode("utf-8", "replace")[:MOST_DIFF])
@@ -157,10 +157,10 @@ def _timeline(service: Service, views: LoopViews, loop_id: str) -> Timeline:
 
 
 def _round(timeline: Timeline, loop_id: str, number: int) -> Round:
-    found = timeline.round(number)
-    if found is None:
+    chosen = timeline.round(number)
+    if chosen is None:
         raise HTTPException(404, f"Loop {loop_id} has no round {number}")
-    return found
+    return chosen
 
 
 def _fields(each: Round) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The route for what the loops of the server have spent."""
+"""The route for the spend of the server's loops."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from starlette.exceptions import HTTPException
 from untildone.core.loop import Loop
 from untildone.core.model import SubtaskChange
 from untildone.faces.api.routes.common import LoopId, Serving, TaskName
-from untildone.faces.api.schemas.models import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
 from untildone.faces.api.schemas.problems import may_answer
+from untildone.faces.api.schemas.tasks import NewTask, TaskLine, TaskList, TaskOrder, TaskPatch, task_line
 from untildone.operations import subtasks
 from untildone.operations.driving.service import Service
 from untildone.operations.stores import Store

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from untildone.faces.api.schemas.models import FORMS
+from untildone.faces.api.schemas.forms import FORMS
 from untildone.settings import complaints
 
 _INNER = re.compile(r"float|int|str|(function-|constrained|literal\[|lax-or-strict|nullable|list\[).*", re.DOTALL)
@@ -25,11 +25,11 @@ class FieldError:
 
 def field_errors(errors: Sequence[Mapping[str, Any]], *, of_settings: bool) -> tuple[FieldError, ...]:
     """Every field that is wrong, once, in the order of the request. `of_settings`: the whole body is a table of settings."""
-    found: dict[str, FieldError] = {}
+    by_field: dict[str, FieldError] = {}
     for each in errors:
         made = _made(each, of_settings=of_settings)
-        found.setdefault(made.field, made)
-    return tuple(found.values())
+        by_field.setdefault(made.field, made)
+    return tuple(by_field.values())
 
 
 def _made(error: Mapping[str, Any], *, of_settings: bool) -> FieldError:

@@ -6,47 +6,15 @@ import inspect
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from untildone.core.attention import Act, NeedKind
 from untildone.core.doing import DoingKind
 from untildone.core.limits import Limit
-from untildone.core.model import Budget, RoomKind, Spend, Status, Subtask, SubtaskStatus
+from untildone.core.model import Budget, Spend, Status
+from untildone.faces.api.schemas.forms import AmountWord, Flag, Round, Text, Time, Title
 from untildone.faces.api.schemas.problem_form import Code, problem_fields
 from untildone.settings.schema import SettingsModel
-
-LONGEST_TEXT = 500_000
-TASK_ID = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-_SOMETHING = r"^[^\x00]*[^\x00\s][^\x00]*$"
-_AMOUNT = r"^([+=]?[0-9]{1,9}(\.[0-9]{1,6})?|none)$"
-LOOP_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"
-NUMBER = r"^[0-9]{1,15}$"
-OUTPUT = r"^[0-9]{1,7}(-(instructor|supervisor|author))?$"
-OUTPUT_NAME = r"^[0-9]{4,7}(-(instructor|supervisor|author))?$"
-MOMENT = r"^[0-9]{1,12}(\.[0-9]{1,6})?$"
-CURSOR = r"^[A-Za-z0-9_-]+$"
-AGE = r"^[0-9]{1,6} ?[hdw]$"
-FORMS = {
-    _SOMETHING: "is empty, or has a NUL character",
-    _AMOUNT: 'is not an amount, such as 10, "+5", "=10" or "none"',
-    OUTPUT_NAME: "is not the `output` of a turn, such as 0003 or 0003-supervisor",
-    TASK_ID: "is not an id of a task: letters, digits, `.`, `_` and `-`, at most 100",
-    LOOP_ID: "is not an id of a loop, or a name: letters, digits, `_` and `-`, at most 100",
-    NUMBER: "is not the number of an entry",
-    OUTPUT: "is not the name of an output, such as 3 or 0003-supervisor",
-    MOMENT: "is not the `id` of a message of this stream",
-    CURSOR: "is not a cursor",
-    AGE: "is not an age: hours, days or weeks, such as 12h, 30d, 4w",
-}
-"""What is said about a text that does not have the form."""
-
-Text = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=LONGEST_TEXT)]
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Title = Annotated[str, StringConstraints(pattern=_SOMETHING, max_length=200)]
-TaskId = Annotated[str, StringConstraints(pattern=TASK_ID)]
-Position = Annotated[int, Field(ge=0, le=100_000, strict=True)]
-Flag = Annotated[bool, Field(strict=True)]
-AmountWord = Annotated[str, StringConstraints(pattern=_AMOUNT)]
 
 
 class StatusWord(StrEnum):
@@ -76,7 +44,7 @@ class OutcomeWord(StrEnum):
 
 
 class NeedWord(StrEnum):
-    """Why a loop needs a person; `any`: for whatever reason."""
+    """Why a loop needs a person; `any`: for any reason."""
 
     ANY = "any"
     BLOCKED = "blocked"
@@ -259,98 +227,6 @@ class Now(Body):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"now": True}]})
 
 
-Round = Annotated[int, Field(strict=True, le=1_000_000)]
-
-
-class Duplication(Body):
-    """The body that creates a loop like another one."""
-
-    task: Text | None = Field(None, description="Another task; without one, the same")
-    settings: SettingsModel = Field(
-        default_factory=lambda: SettingsModel.model_validate({}), description="The settings that differ"
-    )
-    start: Flag = Field(default=False, description="Start it at once")
-
-
-class Rewinding(Body):
-    """The body of rewind: `to` or `undo`."""
-
-    to: Annotated[Round, Field(ge=0)] | None = Field(None, description="As it was after this round; 0: at its start")
-    undo: Flag = Field(default=False, description="Take the last rewind back")
-
-
-class TakenBack(BaseModel):
-    """A loop that was taken back."""
-
-    loop: LoopLine
-    kept: str = Field(description="The snapshot of the workspace before; empty: the loop was there already")
-    messages: list[str] = Field(description="What was said since: the agent does not hear it again")
-
-
-class Bisection(Body):
-    """The body of bisect."""
-
-    checks: list[Text] = Field(default_factory=list, max_length=100, description="Other checks than those of the loop")
-    good: Annotated[Round, Field(ge=0)] | None = Field(None, description="A round after which they hold; the start")
-    bad: Annotated[Round, Field(ge=1)] | None = Field(None, description="A round after which they fail; the last")
-
-
-class Verifying(Body):
-    """The body of verify."""
-
-    room: RoomKind | None = Field(
-        None,
-        description="Where the checks run, if not where the loop had them run. `plain`: in place and outside of the sandbox",
-    )
-
-
-class VerifiedCheck(BaseModel):
-    """A check as the receipt has it, and its result today."""
-
-    command: str
-    agrees: bool = Field(description="Whether it passes or fails as it did then")
-    before: dict[str, Any] = Field(description="As the receipt has it")
-    now: dict[str, Any]
-
-
-class Verified(BaseModel):
-    """What became of the checks of an ended loop."""
-
-    holds: bool = Field(
-        description="Whether every check passes as it did then, and the workspace is not known to be another one"
-    )
-    same_workspace: bool | None = Field(description="Whether the workspace is the one that was judged; null: unknown")
-    differs: list[str] = Field(description="The files in which it differs")
-    checks: list[VerifiedCheck]
-
-
-class BrokenBy(BaseModel):
-    """The round that broke the checks."""
-
-    broke: int
-    holds_after: int = Field(description="The last round after which they hold; 0: the start")
-    failed: list[str] = Field(description="The checks that fail after it")
-    checked: list[int] = Field(description="The rounds whose snapshots were checked")
-
-
-class Cleaning(Body):
-    """The body of clean."""
-
-    older_than: str = Field(pattern=AGE, description="How long ago they ended: 12h, 30d, 4w")
-    workspace: str | None = Field(None, max_length=4096, description="One of the served folders; all, if not set")
-    dry_run: Flag = Field(default=False, description="Only name them")
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"older_than": "30d", "dry_run": True}]})
-
-
-class Deleted(BaseModel):
-    """The loops that clean found and deleted."""
-
-    found: list[str] = Field(description="The loops that ended so long ago")
-    deleted: list[str] = Field(description="Those that are deleted now: none, if it was a dry run")
-    problems: dict[str, str] = Field(description="Why a loop could not be deleted, by its id")
-
-
 class Message(Body):
     """The body of a message to a loop."""
 
@@ -384,7 +260,7 @@ class Preview(BaseModel):
 
 
 class Replied(BaseModel):
-    """The result of a reply. It tells nothing about the loop that the one who replies does not know."""
+    """The result of a reply. It reveals nothing about the loop beyond what the notification contained."""
 
     status: Status
     notices: list[str] = Field(description="Sentences about round controls in the text")
@@ -433,58 +309,8 @@ class Retrial(Body):
     budget: BudgetChange | None = Field(None, description="Changes of its budget, before it goes on")
 
 
-class TaskLine(BaseModel):
-    """A subtask of a loop."""
-
-    task_id: str
-    text: str
-    status: SubtaskStatus
-    depends_on: list[str]
-
-
-class TaskList(BaseModel):
-    """The subtasks of a loop, in their order."""
-
-    tasks: list[TaskLine]
-
-
-class NewTask(Body):
-    """The body that adds a subtask."""
-
-    text: Text
-    task_id: TaskId | None = Field(None, description="Made up if not set")
-    depends_on: list[TaskId] = Field(default_factory=list, max_length=1000)
-    position: Position | None = Field(None, description="Its place in the list; last, if not set")
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"text": "Write the parser"}]})
-
-
-class TaskPatch(Body):
-    """The body that changes a subtask. A field that is left out or null stays as it is."""
-
-    text: Text | None = None
-    status: SubtaskStatus | None = None
-    depends_on: list[TaskId] | None = Field(None, max_length=1000)
-    position: Position | None = None
-
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"status": "completed"}]})
-
-
-class TaskOrder(Body):
-    """The body that reorders the subtasks."""
-
-    order: list[TaskId] = Field(
-        max_length=10_000, description="Ids, the first first; those not named follow as they were"
-    )
-
-
 class Health(BaseModel):
     """The response of the health check."""
 
     status: Literal["ok"]
     version: str
-
-
-def task_line(task: Subtask) -> TaskLine:
-    """A subtask as the API lists it."""
-    return TaskLine(task_id=task.task_id, text=task.text, status=task.status, depends_on=list(task.depends_on))

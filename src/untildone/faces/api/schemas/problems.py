@@ -105,7 +105,7 @@ def _unfit(error: RequestValidationError, *, of_settings: bool) -> Response:
     errors = error.errors()
     if errors[0]["type"] == "json_invalid":
         return problem(Code.NOT_VALID, "The body is not JSON.", errors=[("body", "The body is not JSON.")])
-    found = field_errors(errors, of_settings=of_settings)
-    more = f" `errors` has {len(found) - 1} more." if len(found) > 1 else ""
-    messages = [(each.field, each.message) for each in found]
-    return problem(Code.NOT_VALID, f"{found[0].message}{more}", found[0].hint, messages)
+    problems = field_errors(errors, of_settings=of_settings)
+    more = f" `errors` has {len(problems) - 1} more." if len(problems) > 1 else ""
+    messages = [(each.field, each.message) for each in problems]
+    return problem(Code.NOT_VALID, f"{problems[0].message}{more}", problems[0].hint, messages)

@@ -20,7 +20,8 @@ from untildone.core.model import AcceptanceTests, Measured, Outcome, RoomKind, S
 from untildone.core.protection.sandbox import Containment, HostAsked
 from untildone.core.receipts.receipt import FileChange
 from untildone.core.values.codec import TIMES, timestamp
-from untildone.faces.api.schemas.models import Limits, LoopLine, OutcomeWord, Time, Used
+from untildone.faces.api.schemas.forms import Time
+from untildone.faces.api.schemas.models import Limits, LoopLine, OutcomeWord, Used
 
 REFERENCE = "#/components/schemas/{model}"
 

@@ -230,8 +230,8 @@ class LiveView(PlainView):
             _one_row(_text(line)) for event in tuple(self._now) if (line := loop_lines.of_agent(event)) is not None
         ]
         if loop.turn is not None:
-            who = f"{loop.turn.role.value} {loop.turn.profile} at work {duration(time.time() - loop.turn.started_at)}"
-            self._spinner.update(text=Text(who, style="dim"))
+            turn = f"{loop.turn.role.value} {loop.turn.profile} at work {duration(time.time() - loop.turn.started_at)}"
+            self._spinner.update(text=Text(turn, style="dim"))
             lines.append(self._spinner)
         return lines
 

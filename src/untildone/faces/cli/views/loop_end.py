@@ -114,7 +114,7 @@ def _changed_settings(loop: Loop) -> tuple[Line, ...]:
 
 
 def _approved(loop: Loop) -> tuple[Line, ...]:
-    """What a person accepted: who reads the outcome must know that these files judged as the agent left them."""
+    """The files whose changes a person accepted: the outcome was judged with them as the agent left them."""
     names = ", ".join(one_line(path, 200) for path in loop.approved[:MOST_SIGNS])
     return (Line(f"approved by a person: {names}", Kind.WARNING),) if names else ()
 
@@ -165,15 +165,15 @@ def next_step(loop: Loop, outcome: Outcome, store: Store) -> str:
 
 
 def _may_ask(reason: str) -> bool:
-    """Whether the loop may rest with a question of its agent, whatever its last character is. A person's own pause has no reason, and
-    most of untildone's own reasons name the way on."""
+    """Whether the reason of a rest may be a question of the agent, even without a question mark. A person's own pause has no reason, and
+    most of untildone's own reasons have a hint."""
     return bool(reason) and " hint: " not in reason and "`untildone resume`" not in reason
 
 
 def _check_for(loop: Loop) -> str:
     """The check that the project has; an example if none is found."""
-    found = suggestions.checks(Path(loop.settings.workspace))
-    return found[0].command if found else "pytest -q"
+    suggested = suggestions.checks(Path(loop.settings.workspace))
+    return suggested[0].command if suggested else "pytest -q"
 
 
 def _more_budget(loop: Loop, name: str) -> str:

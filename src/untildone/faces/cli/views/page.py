@@ -115,7 +115,7 @@ def _changed(loop: Loop) -> Iterator[tuple[str, str]]:
 
 
 def _judging(loop: Loop) -> Iterator[tuple[str, str]]:
-    """The checks, how they were proved, and what speaks against them."""
+    """The checks, their proofs, and signs of tampering."""
     for check in loop.settings.checks:
         yield "check", one_line(check)
     if proved := proof.sentence(loop):

@@ -46,14 +46,14 @@ def serve_assets(app: FastAPI) -> None:
 
     @app.get("/assets/{path:path}", include_in_schema=False)
     def asset(path: str, request: Request) -> Response:
-        found = _PATH.fullmatch(path)
-        content = _contents().get(found["name"]) if found else None
-        if found is None or content is None:
+        match = _PATH.fullmatch(path)
+        content = _contents().get(match["name"]) if match else None
+        if match is None or content is None:
             raise HTTPException(404, "There is no such file")
         headers = {
-            "cache-control": FOREVER if found["version"] == version() else "no-cache",
+            "cache-control": FOREVER if match["version"] == version() else "no-cache",
             "etag": f'"{version()}"',
         }
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        return Response(content, media_type=TYPES[Path(found["name"]).suffix], headers=headers)
+        return Response(content, media_type=TYPES[Path(match["name"]).suffix], headers=headers)

@@ -82,12 +82,12 @@ def _load(service: Service, folder: Path) -> Settings:
 
 
 def _fields(chosen: Settings) -> tuple[Field, ...]:
-    who = tuple(dict.fromkeys((*output.agent_names(), *chosen.profiles)))
-    return fields(settings.every(), {"mode": output.mode_names(), **dict.fromkeys(AGENTS, who)})
+    agent_names = tuple(dict.fromkeys((*output.agent_names(), *chosen.profiles)))
+    return fields(settings.every(), {"mode": output.mode_names(), **dict.fromkeys(AGENTS, agent_names)})
 
 
 def _values(service: Service, chosen: Settings) -> Values:
-    """Agents of a cluster are on other machines: nobody knows here what is installed there."""
+    """The values of the form. For a cluster no agent is marked as missing: agents run on other machines."""
     return Values(
         effective=settings.hidden(settings.as_json(chosen)),
         explicit=chosen.explicit,

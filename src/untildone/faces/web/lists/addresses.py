@@ -86,7 +86,7 @@ class Chosen:
 
 
 def read(words: Mapping[str, str], workspaces: Iterable[str]) -> Chosen:
-    """What an address says. A list that somebody kept as a bookmark still opens when a value of it is gone."""
+    """The filters in an address. Unknown values are dropped, so that old bookmarks still open."""
     return Chosen(
         words.get("q", "").strip()[:LONGEST],
         _known(words.get("status", ""), STATUSES),

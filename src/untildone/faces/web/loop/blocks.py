@@ -57,10 +57,10 @@ def _json(text: str) -> str:
     if len(text) > LONGEST_JSON or text.strip()[:1] not in ("{", "["):
         return ""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    return json.dumps(found, indent=2, ensure_ascii=False) if isinstance(found, dict | list) else ""
+    return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, dict | list) else ""
 
 
 def _calls_line(t: Texts, calls: tuple[Call, ...]) -> str:

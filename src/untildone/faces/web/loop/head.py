@@ -31,7 +31,7 @@ class Notice:
     text: str
     colour: str = ""
     until: float | None = None
-    """When the wait that it tells of is over."""
+    """When the announced wait is over."""
     since: float | None = None
     quote: str = ""
     """Words of the agent: its question, its error."""

@@ -59,7 +59,7 @@ class RoundItem:
     opened: bool
     sections: tuple[Section, ...]
     moments: tuple[MomentItem, ...]
-    """Those during the round."""
+    """The moments during the round."""
     may_rewind: bool
     again: Button | None
     """Takes the round and all later ones back, and goes on; None: it cannot."""

@@ -21,5 +21,5 @@ class PageModule(Protocol):
 
 def all_pages() -> Iterator[PageModule]:
     """The modules of this folder."""
-    for found in iter_modules(__path__):
-        yield cast(PageModule, import_module(f"{__name__}.{found.name}"))
+    for module in iter_modules(__path__):
+        yield cast(PageModule, import_module(f"{__name__}.{module.name}"))

@@ -58,7 +58,7 @@ def add(app: FastAPI, site: Site) -> None:
 
 
 def facts(t: Texts, loop: Loop) -> Iterator[tuple[str, str]]:
-    """What a person asks first about a loop: a name and a value each."""
+    """The main facts about a loop, each with a name and a value."""
     chosen = loop.settings
     yield t("Loop"), loop.loop_id
     yield t("Task"), loop.description[:20_000]

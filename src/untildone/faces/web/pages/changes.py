@@ -85,11 +85,11 @@ class ChangesPages:
         return self._site.fragment(request, "loop/file.html", each=shown, **values)
 
 
-def _values(view: LoopView, of: Round | None, wanted: str) -> dict[str, Any]:
+def _values(view: LoopView, of: Round | None, selected: str) -> dict[str, Any]:
     return {
         "the_loop": view.loop,
         "round_number": of.number if of else None,
-        "view_name": wanted if wanted in VIEWS else VIEWS[0],
+        "view_name": selected if selected in VIEWS else VIEWS[0],
         "comments": not view.loop.status.ended,
         "marked": bidi.marked,
         "plain": bidi.plain,
@@ -100,10 +100,10 @@ def _round(view: LoopView, chosen: str) -> Round | None:
     """The round of that number; None if none is named, and an error if there is no such round."""
     if not chosen:
         return None
-    found = view.timeline.round(int(chosen))
-    if found is None:
+    chosen_round = view.timeline.round(int(chosen))
+    if chosen_round is None:
         raise HTTPException(404, f"Loop {view.loop.loop_id} has no round {chosen}")
-    return found
+    return chosen_round
 
 
 def _check_place(files: tuple[FileDiff, ...], place: int) -> None:

@@ -146,10 +146,10 @@ class LoopPages:
     def part(self, request: Request, loop_id: str, number: int, part: str) -> Response:
         """One part of a round: what was asked, done, changed or checked."""
         t, view = texts_of(request), self._site.look(loop_id)
-        found = view.timeline.round(number)
-        if found is None or part not in _PARTS:
+        shown_round = view.timeline.round(number)
+        if shown_round is None or part not in _PARTS:
             raise HTTPException(404, f"Loop {loop_id} has no such part of a round")
-        return Response(self._part(request, t, view, found, part), media_type="text/html", headers=HEADERS)
+        return Response(self._part(request, t, view, shown_round, part), media_type="text/html", headers=HEADERS)
 
     def _part(self, request: Request, t: Texts, view: LoopView, of: Round, part: str) -> Markup:
         values: dict[str, Any] = {"view": view, "the_loop": view.loop, "round": of, **_helpers()}
@@ -250,23 +250,23 @@ def spend_plots(t: Texts, done: tuple[Round, ...]) -> list[tuple[str, Markup]]:
     """The plots of the rounds that are over: dollars or tokens, and time. Plots without values are left out."""
     named = [(t("Round {n}", n=each.number), each) for each in done]
     colours = {each.number: "bad" if rounds.has_failed(each) else "" for each in done}
-    found = []
+    made = []
     if any(each.usage.cost_usd for each in done):
         bars = [
             Bar(name, each.usage.cost_usd or 0, money(each.usage.cost_usd or 0), colours[each.number])
             for name, each in named
         ]
-        found.append((t("Dollars by round"), bars))
+        made.append((t("Dollars by round"), bars))
     elif any(each.usage.tokens for each in done):
         bars = [
             Bar(name, each.usage.tokens or 0, f"{each.usage.tokens or 0:,}", colours[each.number])
             for name, each in named
         ]
-        found.append((t("Tokens by round"), bars))
+        made.append((t("Tokens by round"), bars))
     if len(done) > 1:
         bars = [Bar(name, each.seconds or 0, duration(each.seconds or 0), colours[each.number]) for name, each in named]
-        found.append((t("Time by round"), bars))
-    return [(title, plots.bars(bars, title)) for title, bars in found]
+        made.append((t("Time by round"), bars))
+    return [(title, plots.bars(bars, title)) for title, bars in made]
 
 
 def _helpers() -> dict[str, Any]:

@@ -104,9 +104,9 @@ def view(
 
 def filters(chosen: Chosen, listing: Listing) -> tuple[Filter, ...]:
     """A filter for each status; `damaged` only if a loop is."""
-    found = [Filter("All", sum(listing.counts.values()), chosen.address(status=""), not chosen.status)]
+    links = [Filter("All", sum(listing.counts.values()), chosen.address(status=""), not chosen.status)]
     for word in addresses.STATUSES:
         count, is_chosen = listing.counts.get(word, 0), chosen.status == word
         if word != DAMAGED or count or is_chosen:
-            found.append(Filter(word, count, chosen.address(status=word), is_chosen))
-    return tuple(found)
+            links.append(Filter(word, count, chosen.address(status=word), is_chosen))
+    return tuple(links)

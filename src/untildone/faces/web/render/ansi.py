@@ -52,11 +52,11 @@ def _span(pen: _Pen, text: str) -> Markup:
 
 def _runs(text: str) -> Iterator[tuple[_Pen, str]]:
     pen, end = _Pen(), 0
-    for found in _ESCAPE.finditer(text):
-        yield pen, text[end : found.start()]
-        end = found.end()
-        if found["codes"] is not None:
-            pen = _dipped(pen, _numbers(found["codes"]))
+    for escape in _ESCAPE.finditer(text):
+        yield pen, text[end : escape.start()]
+        end = escape.end()
+        if escape["codes"] is not None:
+            pen = _dipped(pen, _numbers(escape["codes"]))
     yield pen, text[end:]
 
 

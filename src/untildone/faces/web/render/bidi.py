@@ -21,15 +21,15 @@ def marked(text: str) -> Markup:
     if _HIDDEN.search(text) is None:
         return escape(text)
     parts, end = [], 0
-    for found in _HIDDEN.finditer(text):
-        parts += [escape(text[end : found.start()]), mark(found[0])]
-        end = found.end()
+    for hidden in _HIDDEN.finditer(text):
+        parts += [escape(text[end : hidden.start()]), mark(hidden[0])]
+        end = hidden.end()
     return Markup("").join([*parts, escape(text[end:])])
 
 
 def plain(text: str) -> str:
     """The text with `⟨U+202E⟩` in place of each hidden character, where no markup can be: in attributes and titles."""
-    return _HIDDEN.sub(lambda found: f"⟨{_code(found[0])}⟩", text)
+    return _HIDDEN.sub(lambda match: f"⟨{_code(match[0])}⟩", text)
 
 
 def mark(character: str) -> Markup:

@@ -101,8 +101,8 @@ def _marks(lines: Sequence[Line]) -> dict[int, tuple[int, int]]:
     for removed, added in _blocks(lines):
         if len(removed) == len(added):
             for one, other in zip(removed, added, strict=True):
-                if found := changed_parts(lines[one].text[:LONGEST_LINE], lines[other].text[:LONGEST_LINE]):
-                    marks[one], marks[other] = found
+                if parts := changed_parts(lines[one].text[:LONGEST_LINE], lines[other].text[:LONGEST_LINE]):
+                    marks[one], marks[other] = parts
     return marks
 
 
@@ -152,7 +152,7 @@ def _cut(pieces: Sequence[Piece], start: int, end: int | None) -> list[Piece]:
 
 def _shown_codes(html: Markup) -> Markup:
     """What shows a patch writes hidden characters as `<U+202E>`: these get the marks that other texts have."""
-    return Markup(re.sub(r"&lt;U\+([0-9A-F]{4,5})&gt;", lambda found: bidi.mark(chr(int(found[1], 16))), html))
+    return Markup(re.sub(r"&lt;U\+([0-9A-F]{4,5})&gt;", lambda match: bidi.mark(chr(int(match[1], 16))), html))
 
 
 def _pairs(lines: Sequence[ShownLine]) -> Iterator[Pair]:

@@ -91,8 +91,8 @@ def parsed(diff: str) -> tuple[FileDiff, ...]:
     files, at = [], 0
     while at < len(lines):
         if lines[at].startswith("diff --git "):
-            found, at = _file(lines, at)
-            files.append(found)
+            file, at = _file(lines, at)
+            files.append(file)
         else:
             at += 1
     return tuple(files)
@@ -112,26 +112,26 @@ def _file(lines: list[str], at: int) -> tuple[FileDiff, int]:
 
 
 def _hunk(lines: list[str], at: int, head: re.Match[str]) -> tuple[Hunk, int]:
-    """The counts in its head say where a hunk ends, whatever its lines look like."""
+    """Read a hunk. Its end follows from the counts in its head, so lines of any content are safe."""
     old, new = int(head[1]), int(head[3])
     old_end, new_end = old + int(head[2] or 1), new + int(head[4] or 1)
-    found: list[Line] = []
+    hunk_lines: list[Line] = []
     while at < len(lines) and (old < old_end or new < new_end or lines[at].startswith("\\")):
         sign, text = lines[at][:1], lines[at][1:]
         at += 1
         if sign == "+":
-            found.append(Line(Side.NEW, text, None, new))
+            hunk_lines.append(Line(Side.NEW, text, None, new))
             new += 1
         elif sign == "-":
-            found.append(Line(Side.OLD, text, old, None))
+            hunk_lines.append(Line(Side.OLD, text, old, None))
             old += 1
-        elif sign == "\\" and found:
-            last = found[-1]
-            found[-1] = Line(last.side, last.text, last.old, last.new, ends=False)
+        elif sign == "\\" and hunk_lines:
+            last = hunk_lines[-1]
+            hunk_lines[-1] = Line(last.side, last.text, last.old, last.new, ends=False)
         else:
-            found.append(Line(Side.BOTH, text, old, new))
+            hunk_lines.append(Line(Side.BOTH, text, old, new))
             old, new = old + 1, new + 1
-    return Hunk(int(head[1]), int(head[3]), head[5], tuple(found)), at
+    return Hunk(int(head[1]), int(head[3]), head[5], tuple(hunk_lines)), at
 
 
 def _described(head: list[str], hunks: tuple[Hunk, ...]) -> FileDiff:
@@ -186,8 +186,8 @@ def unquoted(name: str) -> str:
     if len(name) < 2 or not (name.startswith('"') and name.endswith('"')):
         return name
     out, end, inner = bytearray(), 0, name[1:-1]
-    for found in _ESCAPED.finditer(inner):
-        out += inner[end : found.start()].encode(errors="surrogateescape")
-        out.append(int(found[1], 8) & 255 if len(found[1]) == 3 else _LETTERS.get(found[1], ord(found[1][0]) & 255))
-        end = found.end()
+    for escape in _ESCAPED.finditer(inner):
+        out += inner[end : escape.start()].encode(errors="surrogateescape")
+        out.append(int(escape[1], 8) & 255 if len(escape[1]) == 3 else _LETTERS.get(escape[1], ord(escape[1][0]) & 255))
+        end = escape.end()
     return bytes(out + inner[end:].encode(errors="surrogateescape")).decode(errors="replace")

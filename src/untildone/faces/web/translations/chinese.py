@@ -374,11 +374,11 @@ def _of_parts() -> dict[str, tuple[str, str]]:
     """The texts of the parts of the dashboard."""
     from untildone.faces.web import translations
 
-    found: dict[str, tuple[str, str]] = {}
+    texts: dict[str, tuple[str, str]] = {}
     for part in iter_modules(translations.__path__):
         if part.name not in ("chinese", "texts", "settings"):
-            found.update(import_module(f"{translations.__name__}.{part.name}").TEXTS)
-    return found
+            texts.update(import_module(f"{translations.__name__}.{part.name}").TEXTS)
+    return texts
 
 
 CHINESE: dict[str, tuple[str, str]] = {**SETTINGS, **_PAGES, **_of_parts()}

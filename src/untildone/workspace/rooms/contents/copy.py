@@ -7,9 +7,11 @@ compared the file; else its content is compared with the tree.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from untildone.workspace.rooms import stamps
@@ -50,10 +52,11 @@ class Copy:
             if not keep(path, entry):
                 remove(Path(entry.path))
         files, seen = self._trees.files(tree), _seen.setdefault(str(self.files), {})
-        self._write({path: files[path] for path in paths if not self._is_there(path, files[path], seen)}, seen)
+        top = os.path.join(self.files, "")
+        self._write({path: files[path] for path in paths if not self._is_there(top, path, files[path], seen)}, seen)
 
-    def _is_there(self, path: str, file: File, seen: dict[str, tuple[File, Stamp]]) -> bool:
-        full = os.path.join(self.files, path)
+    def _is_there(self, top: str, path: str, file: File, seen: dict[str, tuple[File, Stamp]]) -> bool:
+        full = top + path
         try:
             now = _stamp(full)
         except OSError:
@@ -172,6 +175,25 @@ def remove(path: Path) -> None:
         for folder in _folders(path):
             os.chmod(folder, stat.S_IRWXU)
         shutil.rmtree(path)
+
+
+def set_aside(path: Path, away: Path) -> None:
+    """Move a file or folder into the folder `away`, which is removed while something else is done: removing waits for the disk."""
+    try:
+        away.mkdir(exist_ok=True, mode=0o700)
+        path.rename(away / secrets.token_hex(8))
+    except FileNotFoundError:
+        return
+    except OSError:
+        # Without permissions a folder cannot be moved.
+        remove(path)
+
+
+def empty(away: Path) -> None:
+    """Remove what was set aside."""
+    for entry in list(os.scandir(away)) if away.is_dir() else ():
+        with suppress(OSError):
+            remove(Path(entry.path))
 
 
 def _folders(path: Path) -> Iterator[str]:

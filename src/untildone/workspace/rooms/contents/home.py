@@ -16,13 +16,14 @@ MOST_ENTRIES = 150
 """Each entry is mounted by itself, which takes a third of a millisecond. A home folder with more of them is read-only as a whole."""
 
 
-def mounts(home: str, own: Path) -> tuple[Mount, ...]:
-    """What to mount for the home folder, with the folder `own` in its place; nothing if that cannot be done."""
+def mounts(home: str, own: Path, away: Path) -> tuple[Mount, ...]:
+    """What to mount for the home folder, with the folder `own` in its place; nothing if that cannot be done. What commands wrote there is
+    set aside in `away`."""
     try:
         entries = [entry for entry in os.scandir(home) if not entry.is_symlink()]
         if home == os.sep or len(entries) > MOST_ENTRIES:
             return ()
-        renew(home, own)
+        renew(home, own, away)
     except OSError:
         return ()
     # Without sockets and pipes.
@@ -30,9 +31,9 @@ def mounts(home: str, own: Path) -> tuple[Mount, ...]:
     return (Mount(Access.WRITE, home, str(own)), *shown)
 
 
-def renew(home: str, own: Path) -> None:
+def renew(home: str, own: Path, away: Path) -> None:
     """Remove what commands wrote, and make the links of the home folder again. What else it contains is mounted."""
-    copy.remove(own)
+    copy.set_aside(own, away)
     own.mkdir(parents=True, mode=0o700)
     own.chmod(stat.S_IMODE(os.stat(home).st_mode) | stat.S_IRWXU)
     for entry in os.scandir(home):

@@ -74,7 +74,7 @@ def home_of(environment: Mapping[str, str]) -> str:
 
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder itself or lies in it."""
-    return path == folder or path.startswith(os.path.join(folder, ""))
+    return path == folder or path.startswith(folder if folder[-1:] in ("", os.sep) else folder + os.sep)
 
 
 def leave_out(layer: str, paths: Iterable[bytes]) -> bool:

@@ -169,9 +169,9 @@ def _prefixes(environment: Mapping[str, str], root: str) -> Iterator[str]:
     for name in PREFIXES_NAMED_BY:
         if prefix := environment.get(name):
             yield os.path.realpath(prefix)
-    for entry in dict.fromkeys(environment.get("PATH", os.defpath).split(os.pathsep)):
-        place = os.path.realpath(entry)
-        if not os.path.isabs(entry) or is_below(place, root):
+    entries = filter(os.path.isabs, environment.get("PATH", os.defpath).split(os.pathsep))
+    for place in dict.fromkeys(map(os.path.realpath, entries)):
+        if is_below(place, root):
             continue
         yield os.path.dirname(place)
         if os.path.basename(place) == "shims":
@@ -274,12 +274,14 @@ def _started_from(place: str) -> Iterator[str]:
     for entry in entries:
         if is_environment and entry.name.startswith("python"):
             continue
-        if entry.is_symlink() and _leads_beside(entry.path):
-            continue
-        target = _real(entry.path, folders) if entry.is_symlink() else entry.path
-        folder = os.path.dirname(target)
-        if folder != place and os.path.basename(folder) == "bin":
-            yield target
+        target = entry.path
+        if entry.is_symlink():
+            if _leads_beside(target):
+                continue
+            target = _real(target, folders)
+            folder = os.path.dirname(target)
+            if folder != place and os.path.basename(folder) == "bin":
+                yield target
         if place not in SYSTEM and (interpreter := _interpreter(target)):
             yield interpreter
 

@@ -11,10 +11,11 @@ import os
 import re
 import subprocess
 from collections.abc import Collection, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shutil import which
 
+from untildone.workspace.beside import Beside
 from untildone.workspace.rooms import stamps
 
 TYPE_CHECKING = False
@@ -47,7 +48,7 @@ class Search:
         places = {path: each.place for path, each in start.libraries.items()}
         self.libraries = libraries
         self._since = start.began - stamps.UNSURE_NANOSECONDS
-        self._processes: list[tuple[frozenset[str], subprocess.Popen[bytes]]] = []
+        self._processes: list[tuple[frozenset[str], subprocess.Popen[bytes], Beside[bytes | None]]] = []
         by_names: dict[frozenset[str], list[str]] = {}
         for library in libraries:
             if mounts is not None and _is_searchable(library.path, places.get(library.path, ""), self._since, mounts):
@@ -74,25 +75,37 @@ class Search:
             )
         except OSError:
             return
-        self._processes.append((frozenset(paths), process))
+        self._processes.append((frozenset(paths), process, Beside(partial(_answer, process))))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `unchanged` need not wait."""
+        return all(answer.is_over for _, _, answer in self._processes)
 
     @cached_property
     def unchanged(self) -> dict[str, tuple[bytes, ...]]:
         """The libraries that are as they were but for bytecode, with the files of bytecode that changed, as paths below the library."""
         found: dict[str, tuple[bytes, ...]] = {}
-        for paths, process in self._processes:
-            try:
-                out, _ = process.communicate(timeout=WITHIN)
-            except subprocess.TimeoutExpired:
-                continue
-            if process.returncode == 0:
+        for paths, _, answer in self._processes:
+            if (out := answer.result()) is not None:
                 found |= _sorted_out(paths, out.split(b"\0")[:-1])
         return found
 
     def close(self) -> None:
-        for _, process in self._processes:
+        for _, process, answer in self._processes:
             process.kill()
-            process.communicate()
+            answer.result()
+
+
+def _answer(process: subprocess.Popen[bytes]) -> bytes | None:
+    """What the process prints; None: it failed, or took too long."""
+    try:
+        out, _ = process.communicate(timeout=WITHIN)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+    return out if process.returncode == 0 else None
 
 
 def _is_searchable(path: str, place: str, since: int, mounts: Iterable[bytes]) -> bool:

@@ -29,12 +29,12 @@ def command(name: str, checks: tuple[str, ...], good: int | None, bad: int | Non
         talk.prose(f"After round {number}: {'they hold' if holds else 'they fail'}.")
 
     loop_id = store.find(name)
-    found = bisecting.bisect(store, loop_id, parameters.environment(), checks, good, bad, report)
-    failed = [result.command for result in found.failed]
+    bisected = bisecting.bisect(store, loop_id, parameters.environment(), checks, good, bad, report)
+    failed = [result.command for result in bisected.failed]
     if as_json:
-        fields = {"loop_id": loop_id, "broke": found.broke, "holds_after": found.before, "failed": failed}
-        streams.data().record({**fields, "checked": list(found.checked)})
+        fields = {"loop_id": loop_id, "broke": bisected.broke, "holds_after": bisected.before, "failed": failed}
+        streams.data().record({**fields, "checked": list(bisected.checked)})
         return 0
-    streams.data().line(f"Round {found.broke} broke: {one_line('; '.join(failed))}")
-    talk.prose(f"hint: `untildone rewind {loop_id} --to {found.before}` goes back to where they hold")
+    streams.data().line(f"Round {bisected.broke} broke: {one_line('; '.join(failed))}")
+    talk.prose(f"hint: `untildone rewind {loop_id} --to {bisected.before}` goes back to where they hold")
     return 0

@@ -101,11 +101,11 @@ def diff(loop: str) -> int:
 @parameters.as_json
 def verify(loop: str, as_json: bool) -> int:
     """Run the checks of an ended loop again."""
-    found = own_loops.ask("verify", {"loop": loop})
-    for each in found:
+    reply = own_loops.ask("verify", {"loop": loop})
+    for each in reply:
         text = f"{each['command']}: {'passes' if each['passed_now'] else each['reason']}"
         streams.data().record(each) if as_json else streams.data().line(text)
-    return 0 if all(each["passed_now"] for each in found) else 1
+    return 0 if all(each["passed_now"] for each in reply) else 1
 
 
 def _show(fields: Mapping[str, Any], *, as_json: bool) -> int:

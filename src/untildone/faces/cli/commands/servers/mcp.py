@@ -47,8 +47,8 @@ def install(agent: str, for_project: bool, url: str, folder: str) -> int:
     With --url, the agent sends the token in its variable UNTILDONE_TOKEN; the token is not written to the file.
     """
     place = parameters.existing_folder(folder)
-    told = mcp_servers.install(agent, place, parameters.environment(), for_project=for_project, url=url)
-    streams.talk().prose(told)
+    sentence = mcp_servers.install(agent, place, parameters.environment(), for_project=for_project, url=url)
+    streams.talk().prose(sentence)
     return 0
 
 

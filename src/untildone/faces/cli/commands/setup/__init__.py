@@ -1,1 +1,1 @@
-"""Setting up a machine or a project, and finding out what is there."""
+"""Commands that set up a machine or a project, and inspect it."""

@@ -68,14 +68,14 @@ def _content(place: Path) -> str:
 
 
 def _checks(place: Path) -> str:
-    found = suggestions.checks(place)
-    if not found:
+    suggested = suggestions.checks(place)
+    if not suggested:
         return (
             '# Commands that must pass before a claim is believed. Nothing was found here.\n# checks = ["pytest -q"]\n'
         )
-    others = "".join(f"# Also here: {each.command} ({each.reason})\n" for each in found[1:])
-    first = f"# Commands that must pass before a claim is believed. Found by {found[0].reason}.\n"
-    return f"{first}{others}checks = [{json.dumps(found[0].command)}]\n"
+    others = "".join(f"# Also here: {each.command} ({each.reason})\n" for each in suggested[1:])
+    first = f"# Commands that must pass before a claim is believed. Found by {suggested[0].reason}.\n"
+    return f"{first}{others}checks = [{json.dumps(suggested[0].command)}]\n"
 
 
 def _agent(place: Path) -> str:
@@ -83,8 +83,8 @@ def _agent(place: Path) -> str:
         info.name for info in agents.look_at_all(place) if info.path is not None and info.program and info.version
     ]
     if not installed:
-        found = "None was found here: `untildone agents` says how to install one."
-        return f"# The agent that works. {found}\n# agent = {json.dumps(agents.DEFAULT)}\n"
+        sentence = "None was found here: `untildone agents` says how to install one."
+        return f"# The agent that works. {sentence}\n# agent = {json.dumps(agents.DEFAULT)}\n"
     others = f"# Also installed: {', '.join(installed[1:])}\n" if len(installed) > 1 else ""
     return f"# The agent that works.\n{others}agent = {json.dumps(installed[0])}\n"
 

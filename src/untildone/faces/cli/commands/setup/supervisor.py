@@ -41,7 +41,7 @@ and definite; the agent gets exactly what you write.
 
 @click.group()
 def command() -> None:
-    """What a supervisor looks at: SUPERVISOR.md."""
+    """SUPERVISOR.md: your instructions for supervisors."""
 
 
 @command.command()

@@ -15,7 +15,7 @@ from untildone.core.model import EMPTY
 from untildone.system.box.sandbox import Access, Box, Mount
 from untildone.workspace.git import GitFailed, git, line_of, never, repository_at
 from untildone.workspace.git_links import refuse_outward
-from untildone.workspace.index import LINKED_REPOSITORY, committed
+from untildone.workspace.person_git.index import LINKED_REPOSITORY, committed
 
 _NOT_FETCHED = re.compile("promisor|not allowed|missing|unable to read")
 """How git says that an object is missing in a partial clone, and that it may not fetch it."""

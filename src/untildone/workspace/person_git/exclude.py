@@ -30,7 +30,7 @@ PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Who needs the lines in one exclude file, and how to take them out again."""
+    """The loops that need the lines in one exclude file, and how to remove these lines."""
 
     folders: tuple[str, ...] = ()
     """The workspaces of loops with a live state file."""

@@ -16,8 +16,6 @@ from untildone.core.errors import UsageError
 from untildone.core.protection.secrets import Redactor
 from untildone.core.values.value import dataclass, field, replace
 from untildone.system import disk
-from untildone.workspace import index, three_way
-from untildone.workspace.commits import NONE_KNOWN, Kept, refuse_leak, signature, unfinished
 from untildone.workspace.git import (
     MANY_FILES,
     GitFailed,
@@ -28,7 +26,9 @@ from untildone.workspace.git import (
     repository_at,
 )
 from untildone.workspace.git_links import refuse_outward
-from untildone.workspace.index import LINKED_REPOSITORY, Entry
+from untildone.workspace.person_git import index, three_way
+from untildone.workspace.person_git.commits import NONE_KNOWN, Kept, refuse_leak, signature, unfinished
+from untildone.workspace.person_git.index import LINKED_REPOSITORY, Entry
 from untildone.workspace.shadow import LINK, Change, Content, File, NoSnapshot, Shadow
 
 TYPE_CHECKING = False
@@ -56,7 +56,7 @@ class Tangled(Exception):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known about the commits of a loop."""
+    """The state of the commits of a loop."""
 
     base: str | None = None
     """The snapshot up to which the agent's changes are committed; None: that of the start."""
@@ -152,11 +152,11 @@ class TurnCommits:
         start = self._shadow.start
         return {} if start is None else start.submodules
 
-    def _shifted(self, base: str, seen: str, now: str) -> str:
+    def _shifted(self, base: str, since: str, now: str) -> str:
         """`base` with the changes of a person from `seen` to `now`."""
         files = self._shadow.files(base)
         changes = {
-            change.path: self._with_edit(files.get(change.path), change) for change in self._shadow.changed(seen, now)
+            change.path: self._with_edit(files.get(change.path), change) for change in self._shadow.changed(since, now)
         }
         return self._shadow.write_tree(base, changes, KEPT_AS)
 
@@ -229,7 +229,7 @@ class TurnCommits:
             new = index.staged(root, private)
             if not new:
                 return None
-            # Whatever writes an index reads the files again that are as new as the index, through filters.
+            # A git command that writes an index reads files that are as new as the index again, through filters.
             tree = line_of(git(root, "write-tree", env=private, box=box))
         return self._recorded(root, tree, new, message)
 
@@ -379,7 +379,7 @@ def _divided(root: str, paths: Iterable[bytes]) -> tuple[list[bytes], set[bytes]
 
 
 def _ignored(root: str, paths: list[bytes]) -> frozenset[bytes]:
-    """Those of the new files that git ignores: the agent may have added rules."""
+    """The new files that git ignores: the agent may have added rules."""
     if not paths:
         return frozenset()
     names = b"".join(path + b"\0" for path in paths)

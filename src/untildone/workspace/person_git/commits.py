@@ -1,6 +1,6 @@
 """Commits of a whole work tree: with the identity from git's configuration, without the person's hooks.
 
-For clones in which nobody but agents works. In the person's own repository, see `turn_commits`.
+For clones in which only agents work. In the person's own repository, see `turn_commits`.
 """
 
 from __future__ import annotations
@@ -110,12 +110,12 @@ def _kept(root: str, status: Status, message: str, wants_out: Callable[[], bool]
 def signature(root: str) -> dict[str, str]:
     """Variables for author and committer, with the values that git finds for them here: a box may hide where they come from."""
     known = identity(root)
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for role in ("AUTHOR", "COMMITTER"):
         said = os.fsdecode(git(root, "var", f"GIT_{role}_IDENT", env=known))
         name, _, rest = said.partition(" <")
-        found |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
-    return found
+        variables |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": rest.partition(">")[0]}
+    return variables
 
 
 def identity(root: str) -> dict[str, str]:

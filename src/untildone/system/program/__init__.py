@@ -1,0 +1,1 @@
+"""Runs one program: its start, its input and output, its end."""

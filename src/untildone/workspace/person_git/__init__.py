@@ -1,0 +1,1 @@
+"""The git repository of the person: its commits, branches, worktrees, index and exclude file."""
