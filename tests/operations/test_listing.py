@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from typing import cast
 
@@ -12,6 +13,7 @@ from untildone.core.attention import Act, Need, NeedKind
 from untildone.core.errors import UsageError
 from untildone.core.model import Outcome, Spend, Status
 from untildone.operations.loop_table import LoopTable, Row
+from untildone.operations.loop_table.index import LoopIndex
 from untildone.operations.showing.listing import LoopFilter, Sort, TablePages
 
 DAY = 86_400.0
@@ -49,10 +51,12 @@ class Table:
     """A table that has its rows already."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows = tuple(sorted(rows, key=lambda row: row.loop_id, reverse=True))
+        self._index = LoopIndex()
+        for row in rows:
+            self._index.put(row)
 
-    def rows(self) -> tuple[Row, ...]:
-        return self._rows
+    def rows_and_counts(self) -> tuple[tuple[Row, ...], Counter[str]]:
+        return self._index.rows(), self._index.counts()
 
 
 def pages(rows: Iterable[Row] = ROWS) -> TablePages:

@@ -70,15 +70,17 @@ class LoopTable:
 
     def rows(self) -> tuple[Row, ...]:
         """Every loop, newest first."""
-        self._become_current()
-        with self._rows_lock:
-            return self._index.rows()
+        return self.rows_and_counts()[0]
 
     def counts(self) -> Counter[str]:
         """How many loops have each status."""
+        return self.rows_and_counts()[1]
+
+    def rows_and_counts(self) -> tuple[tuple[Row, ...], Counter[str]]:
+        """Every loop, newest first, and how many of them have each status."""
         self._become_current()
         with self._rows_lock:
-            return self._index.counts()
+            return self._index.rows(), self._index.counts()
 
     def find(self, loop_id: str) -> tuple[str, Store]:
         """The workspace and the store of a loop. `loop_id` must be the whole id."""

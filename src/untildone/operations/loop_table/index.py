@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterator
 
-from untildone.operations.loop_table.rows import Row
+from untildone.operations.loop_table.rows import Row, status_word
 
 
 class LoopIndex:
@@ -16,6 +16,7 @@ class LoopIndex:
         self._rows: dict[str, Row] = {}
         self._ids: list[str] = []
         self._newest_first: tuple[Row, ...] | None = None
+        self._counts: Counter[str] = Counter()
 
     def find(self, loop_id: str) -> Row | None:
         return self._rows.get(loop_id)
@@ -25,13 +26,18 @@ class LoopIndex:
 
     def put(self, row: Row) -> None:
         """Add a row, or replace the row of the same loop."""
-        if row.loop_id not in self._rows:
+        known = self._rows.get(row.loop_id)
+        if known is None:
             insort(self._ids, row.loop_id)
+        else:
+            self._discount(known)
         self._rows[row.loop_id] = row
+        self._counts[status_word(row)] += 1
         self._newest_first = None
 
     def drop(self, loop_id: str) -> None:
-        if self._rows.pop(loop_id, None) is not None:
+        if (row := self._rows.pop(loop_id, None)) is not None:
+            self._discount(row)
             del self._ids[bisect_left(self._ids, loop_id)]
             self._newest_first = None
 
@@ -42,4 +48,11 @@ class LoopIndex:
         return self._newest_first
 
     def counts(self) -> Counter[str]:
-        return Counter(row.status.value if row.status else "damaged" for row in self._rows.values())
+        """How many loops have each status."""
+        return self._counts.copy()
+
+    def _discount(self, row: Row) -> None:
+        word = status_word(row)
+        self._counts[word] -= 1
+        if not self._counts[word]:
+            del self._counts[word]

@@ -12,6 +12,8 @@ from untildone.core.model import Budget, Outcome, Spend, Status
 from untildone.core.receipts import proof
 from untildone.core.receipts.proof import Proof
 
+DAMAGED = "damaged"
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -46,6 +48,11 @@ class Row:
     """The loop whose agent started this one; empty: a person did."""
     not_ours: str = ""
     """Why the loop is not taken for one that untildone wrote here; empty: it is one."""
+
+
+def status_word(row: Row) -> str:
+    """The status of a loop; `damaged` if it cannot be read."""
+    return row.status.value if row.status else DAMAGED
 
 
 def row_of(loop: Loop, workspace: str) -> Row:

@@ -10,8 +10,9 @@ from untildone.core.kinds import Host
 from untildone.core.model import Status
 from untildone.operations.driving import presence
 from untildone.operations.loop_table import LoopTable, Row
+from untildone.operations.loop_table.rows import DAMAGED, status_word
 from untildone.operations.showing import selecting
-from untildone.operations.showing.selecting import DAMAGED, LoopFilter, Sort, status_word
+from untildone.operations.showing.selecting import LoopFilter, Sort
 from untildone.operations.showing.values import Listing, Slice
 
 __all__ = ["DAMAGED", "LoopFilter", "Sort", "TablePages", "status_word"]
@@ -42,8 +43,10 @@ class TablePages:
 
     def _chosen(self, filters: LoopFilter) -> tuple[Sequence[Row], Counter[str]]:
         """The loops that fit, newest first, and how many of each status fit in everything else."""
-        fitting: Sequence[Row] = selecting.without_status(self.table.rows(), filters)
-        counts = Counter(map(status_word, fitting))
+        fitting: Sequence[Row]
+        fitting, counts = self.table.rows_and_counts()
+        if (chosen := selecting.without_status(fitting, filters)) is not None:
+            fitting, counts = chosen, Counter(map(status_word, chosen))
         if filters.statuses:
             fitting = [row for row in fitting if status_word(row) in filters.statuses]
         return fitting, counts

@@ -12,7 +12,6 @@ from enum import StrEnum
 from untildone.core.errors import UsageError
 from untildone.operations.loop_table import Row
 
-DAMAGED = "damaged"
 ANY_NEED = "any"
 SHORTEST_PART = 4
 """How many characters of the random part of an id a search must have: less would fit loops by chance."""
@@ -69,15 +68,10 @@ class LoopFilter:
     """Only loops that were created before this time."""
 
 
-def status_word(row: Row) -> str:
-    """The status of a loop; `damaged` if it cannot be read."""
-    return row.status.value if row.status else DAMAGED
-
-
-def without_status(rows: Iterable[Row], filters: LoopFilter) -> list[Row]:
-    """The rows that fit in everything but their status. The number of each status is counted among these."""
+def without_status(rows: Iterable[Row], filters: LoopFilter) -> list[Row] | None:
+    """The rows that fit in everything but their status. The number of each status is counted among these. None: all of them fit."""
     tests = tuple(_tests(filters))
-    return [row for row in rows if all(test(row) for test in tests)]
+    return [row for row in rows if all(test(row) for test in tests)] if tests else None
 
 
 def _tests(filters: LoopFilter) -> Iterable[Callable[[Row], bool]]:

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 from untildone.core.attention import NeedKind
 from untildone.core.model import Outcome, Status
 from untildone.core.values.value import replace
-from untildone.operations.showing.selecting import ANY_NEED, DAMAGED, LoopFilter, Sort
+from untildone.operations.showing.listing import DAMAGED
+from untildone.operations.showing.selecting import ANY_NEED, LoopFilter, Sort
 
 PERIODS = {"1d": 86_400.0, "7d": 7 * 86_400.0, "30d": 30 * 86_400.0}
 """How long ago a loop changed at most, by its word in the address."""
