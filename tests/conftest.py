@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.support.postgres import database, postgres
+from tests.support.signals import obey_signals
 
 __all__ = ["database", "postgres"]
+
+obey_signals()
 
 # Before any test imports them: their assertions then say what they compared.
 pytest.register_assert_rewrite("tests.support.store_conformance", "tests.support.store_records")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from proof.chaos.harness import Options, Run
 from proof.chaos.report import report
+from tests.support.signals import obey_signals
 
 IN_NAMESPACE = "CHAOS_IN_NAMESPACE"
 """Environment variable: set once this process runs in its own mount namespace."""
@@ -18,6 +19,7 @@ IN_NAMESPACE = "CHAOS_IN_NAMESPACE"
 
 def main() -> int:
     arguments = _arguments()
+    obey_signals()
     _enter_namespace()
     only = tuple(arguments.story or ())
     options = Options(arguments.seed, arguments.minutes * 60, arguments.together, only, arguments.keep)
