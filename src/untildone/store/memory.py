@@ -8,7 +8,8 @@ from collections import OrderedDict
 from untildone.core.loop import Loop
 from untildone.store.checkpoint import Checkpoint
 
-MOST_LOOPS = 2000
+MOST_LOOPS = 256
+"""More than are driven and looked at at once; a state takes some kilobytes, and is read again in less than a millisecond."""
 
 
 class Memory:
