@@ -74,7 +74,7 @@ class Noticed:
     tampering: tuple[str, ...] = ()
     """The signs of tampering that an earlier notice has listed."""
     driven: bool = False
-    """Whether a runner drives the loop. A rest that a command wrote by itself is no news: a person gave it."""
+    """Whether a runner drives the loop. Without one, a person's command wrote the rest, so that it gives no notice."""
 
 
 def noticed(before: Noticed, entry: Entry) -> tuple[Noticed, tuple[Notice, ...]]:

@@ -108,7 +108,7 @@ class Reach:
         self.entries = tuple(entry for entry in self.entries if entry.loop_id not in dead)
 
     def _obey_left_order(self, loop_id: str) -> None:
-        """End a loop that was told to stop and whose runner died before it obeyed."""
+        """End a loop that has an order to stop and whose runner died before it obeyed."""
         from untildone.operations import control
 
         store = self.store

@@ -58,8 +58,8 @@ class AcpConversation(JsonConversation):
     def __init__(
         self, program: Program, request: Request, past: Past | None = None, unanswered: Sequence[bytes] = ()
     ) -> None:
-        """`past`: that of the process, whose session goes on; None: the process begins with this turn. `unanswered` are answers to
-        what the process has asked since its last turn."""
+        """`past`: the last conversation of the process, whose session goes on; None: the process begins with this turn. `unanswered` are
+        answers to requests that the process made since its last turn."""
         self._program, self._request = program, request
         self._turn = past.turns + 1 if past else 1
         self._prompt_id = f"{messages.PROMPT}/{request.fresh_id or self._turn}" if past else messages.PROMPT
@@ -128,16 +128,16 @@ class AcpConversation(JsonConversation):
             yield from self._take_response(request_id, fields)
 
     def _take_update(self, update: Object) -> Iterator[AgentEvent]:
-        """Take a notification. Between the greeting and the opening of the session, these are the history of an earlier one; before any
-        greeting, this is the output of a process that went on. After the end of the turn only what it cost counts."""
+        """Take a notification. After the end of the turn, only its cost counts. Between the greeting and the opening of the session,
+        they are the history of an earlier one and do not count; without a greeting, the process went on from its last turn."""
         if self._has_ended:
             self._updates.take_cost(update)
         elif self._is_open or not self._is_greeted:
             yield from self._updates.take(update)
 
     def _answer(self, method: str, request_id: object, params: Object) -> Iterator[AgentEvent]:
-        """Answer a request of the program. Nothing but permission can be asked for, and none is given after the end of the turn or
-        after it was told to end it."""
+        """Answer a request of the program. It can ask for permission only, and gets none after the end of its turn, or after the request
+        to end it."""
         self._requests += 1
         if problem := self._why_unanswerable(request_id):
             if not self._has_ended:

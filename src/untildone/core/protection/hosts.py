@@ -126,7 +126,7 @@ def host_of(text: str) -> str | None:
 
 
 def address_of(text: str) -> IPv4Address | IPv6Address | None:
-    """The address in a text; one of IPv4 in the clothes of IPv6 as that of IPv4; None: it is no address."""
+    """The address in a text; None: it is not an address. An IPv4 address that is written as IPv6 is returned as IPv4."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -184,7 +184,7 @@ def _take_defaults_away(schema: dict[str, Any]) -> None:
 
 
 def _take_null_away(schema: dict[str, Any]) -> None:
-    """Query parameters and headers are left out, never null: a client that sends `null` sends a word of four letters."""
+    """Remove null from the types of query parameters and headers: they are left out, and `null` in them is an ordinary text."""
     kinds = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if len(kinds) == 1:
         del schema["anyOf"]

@@ -63,7 +63,9 @@ COMMANDS = {
     "worker": Place("servers.worker:command", "This machine's share of a cluster that drives loops on many machines."),
     "completion": Place("setup.completion:command", "Print the completion script of a shell."),
     "_wrapped": Place("sessions.wrap:begin", "Begin a loop in a wrapped session; its hook starts this.", hidden=True),
-    "_tell": Place("sessions.tell:command", "Tell people about a loop; the stop hook starts this.", hidden=True),
+    "_tell": Place(
+        "sessions.tell:command", "Send the notifications of a loop; the stop hook starts this.", hidden=True
+    ),
     "_drive": Place("runs.background:command", "Drive a loop; --detach starts this.", hidden=True),
 }
 

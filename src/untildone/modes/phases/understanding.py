@@ -39,7 +39,7 @@ class Understanding:
         self.of_person = not self.in_turn and not loop.live_in_turn
         self.changes: list[SubtaskChange] = []
         self.problems = list(news.problems)
-        """What the next prompt tells the agent."""
+        """What the next prompt says about the answer."""
         self.notes = list(news.problems)
 
     def of_turn(self) -> AnswerRead:

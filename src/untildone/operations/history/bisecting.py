@@ -92,7 +92,7 @@ def _rounds(store: Store, loop: Loop, good: int | None, bad: int | None) -> tupl
 
 
 def _check_ends(before: Snapshot, broke: Snapshot, runs: _Runs) -> None:
-    """Both sides of the round that was found must have been checked: the first and the last are only taken for granted at first."""
+    """Raise UsageError unless the checks hold before the round that was found and fail after it: the search assumes that of both ends."""
     if not runs.holds(before):
         raise UsageError(
             f"The checks fail after round {before.iteration} already.",

@@ -103,7 +103,7 @@ class LoopPages:
         return self._site.fragment(request, "loop/head.html", head=shown, the_loop=view.loop, **_helpers())
 
     def box(self, request: Request, loop_id: str) -> Response:
-        """The box for a message: what it is called and offers depends on the state of the loop."""
+        """The field for a message. Its label and buttons depend on the state of the loop."""
         t, view = texts_of(request), self._site.look(loop_id)
         return self._site.fragment(
             request, "loop/box.html", head=self._reader.head(t, view), the_loop=view.loop, **_helpers()
