@@ -123,7 +123,7 @@ def test_an_address_takes_the_token_from_a_variable(place: Place, agent: str) ->
 
 @pytest.mark.parametrize("url", ["ftp://x/mcp", "nonsense", "http://", "http://a:b@x/mcp", "http://x/\nmcp"])
 def test_what_is_no_address_is_told(place: Place, url: str) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not the address"):
         place.install("claude", project=False, url=url)
 
 

@@ -88,7 +88,7 @@ class Reach:
             files = open_store(self._folder, self._environment)
             if not self.entries and not files.ids():
                 raise
-            self._warn(f"{problem.sentence} Going by the loops that are kept or run here.")
+            self._warn(f"{problem.sentence} Shown are the loops that are kept or run here.")
             return _with_ids(files)
 
     def _store_of(self, entry: Running) -> Store | None:

@@ -164,7 +164,7 @@ class AcpConversation(JsonConversation):
         if self._requests > MOST_REQUESTS:
             return f"{self._name} sent more than {MOST_REQUESTS} requests in one turn"
         is_id = request_id is None or (isinstance(request_id, str | int) and len(str(request_id)) <= LONGEST_NAME)
-        return "" if is_id else f"{self._name} sent a request whose id is no short text and no number"
+        return "" if is_id else f"{self._name} sent a request whose id is neither a short text nor a number"
 
     def _deny(self, what: str) -> Iterator[AgentEvent]:
         if len(self._denials) < MOST_DENIALS:
@@ -264,7 +264,9 @@ class AcpConversation(JsonConversation):
             chosen = {"sessionId": self._session, "configId": text_field(options[0], "id"), "value": model}
             yield messages.request(messages.SET_OPTION, chosen)
         else:
-            self._fail(FailureKind.UNAVAILABLE, f"{self._name} cannot be told a model; name it in its own arguments")
+            self._fail(
+                FailureKind.UNAVAILABLE, f"{self._name} takes no model from untildone; name it in its own arguments"
+            )
 
     def _go_on(self) -> None:
         """Send the next setting, or the prompt after the last one."""

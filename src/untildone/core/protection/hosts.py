@@ -94,7 +94,7 @@ def parse(text: str) -> HostRule:
     host = host_of(name.removeprefix("*."))
     if host is None or (domain and (address_of(host) is not None or "." not in host)):
         raise ValueError(
-            f"{text[:60]!r} is no host: give a name such as example.com, *.example.com or example.com:8080"
+            f"{text[:60]!r} is not a host: give a name such as example.com, *.example.com or example.com:8080"
         )
     return HostRule(f".{host}" if domain else host, port)
 

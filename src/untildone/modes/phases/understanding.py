@@ -194,9 +194,7 @@ class Understanding:
         route = route_of(self.loop)
         if route is None or score >= needed:
             return
-        findings = self.news.findings or (
-            f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",
-        )
+        findings = self.news.findings or (f"Fix what the review found: {self.news.summaries.get(0, 'see its answer')}",)
         self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
         self._change(
             *(

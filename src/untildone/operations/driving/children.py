@@ -218,7 +218,7 @@ class Hosted:
             self._check(pid)
             verb = verbs.get(str(request.get("verb")))
             if verb is None:
-                raise UsageError("That is no request about loops.", f"ask for one of {', '.join(verbs)}")
+                raise UsageError("That is not a request about loops.", f"ask for one of {', '.join(verbs)}")
             return {"result": verb(request)}
         except UntilDoneError as problem:
             return {"error": problem.sentence, "hint": problem.hint}

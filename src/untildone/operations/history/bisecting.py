@@ -64,7 +64,7 @@ def bisect(
 def _loop(store: Store, loop_id: str, checks: tuple[str, ...]) -> Loop:
     loop = store.load(loop_id)
     if loop.not_ours:
-        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing that it says is believed")
+        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing in it is trusted")
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is at work.", "pause it first")
     if loop.settings.remote is not None:

@@ -252,7 +252,7 @@ _PLAIN = {
     MomentKind.STOP: "Stop after the round was asked for",
     MomentKind.STOP_NOW: "Stop at once was asked for",
     MomentKind.RETRY: "Retried",
-    MomentKind.UNDO_REWIND: "The taking back was undone",
+    MomentKind.UNDO_REWIND: "The rewind was undone",
     MomentKind.MESSAGE: "Message",
     MomentKind.APPROVE: "Changes were approved",
     MomentKind.REPAIRED: "Damaged state was repaired",
