@@ -69,7 +69,7 @@ def test_a_new_file_is_made_and_removed_again(place: Place, agent: str, project:
     words = made["command"] if agent == "opencode" else [made["command"], *made["args"]]
     assert tuple(words) == ("untildone", "mcp") if project else tuple(words[1:]) == OWN
     assert "already" in place.install(agent, project=project)
-    assert "out of" in place.uninstall(agent, project=project)
+    assert "was removed from" in place.uninstall(agent, project=project)
     assert not file.exists()
     assert "is not in" in place.uninstall(agent, project=project)
 

@@ -157,7 +157,7 @@ class LoopPages:
             values["outputs"] = [self._output_of(t, view, name) for name in rounds.output_names(of)]
         if part == "changed":
             values |= self._changes(view, of)
-        return Markup(self._site.render(request, f"loop/{part}.html", **values))
+        return Markup(self._site.render(request, f"loop/parts/{part}.html", **values))
 
     def _changes(self, view: LoopView, of: Round) -> dict[str, Any]:
         fixed = {"view_name": "unified", "comments": False, "round_number": of.number, "problem": None}
