@@ -12,9 +12,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="ut
 ROWS = {
     "goes on in its session": "resume",
     "forks its session": "fork",
-    "tells tokens": "tokens",
+    "reports tokens": "tokens",
     "takes a system prompt": "system_prompt",
-    "can be told to read only": "read_only",
+    "has a read-only mode": "read_only",
     "notes in its session that a limit cut it off": "interrupt",
     "has [a goal loop of its own](#the-agents-own-goal-loop---native-goal)": "native_goal",
 }

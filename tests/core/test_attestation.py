@@ -134,8 +134,8 @@ def test_anything_else_is_no_receipt_or_an_altered_one(text: str) -> None:
     ("text", "said"),
     [
         ("{}", "it has no field 'attestations'"),
-        ("[]", "it is no JSON document of the form of a receipt"),
-        ("{", "it is no JSON document of the form of a receipt"),
+        ("[]", "it is not a JSON document with the form of a receipt"),
+        ("{", "it is not a JSON document with the form of a receipt"),
     ],
 )
 def test_what_is_no_receipt_is_told_in_words(text: str, said: str) -> None:

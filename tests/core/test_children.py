@@ -57,11 +57,11 @@ def test_without_a_wish_a_child_gets_half_of_what_is_left() -> None:
     ("wanted", "sentence"),
     [
         (Budget(iterations=9), "Too little is left for another loop: 8 rounds"),
-        (Budget(iterations=0), "is no amount"),
-        (Budget(iterations=-5), "is no amount"),
-        (Budget(iterations=10**400), "is no amount"),
-        (Budget(cost_usd=float("nan")), "is no amount"),
-        (Budget(cost_usd=float("inf")), "is no amount"),
+        (Budget(iterations=0), "is not an amount"),
+        (Budget(iterations=-5), "is not an amount"),
+        (Budget(iterations=10**400), "is not an amount"),
+        (Budget(cost_usd=float("nan")), "is not an amount"),
+        (Budget(cost_usd=float("inf")), "is not an amount"),
         (Budget(cost_usd=2.1), "Too little is left"),
     ],
 )

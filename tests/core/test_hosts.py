@@ -56,7 +56,7 @@ def test_what_is_neither_a_name_nor_a_usual_address_is_no_host(name: str) -> Non
     ["", "*", "*.org", "*.1.2.3.4", "a:0", "a:70000", "a:b", "http://a.org", "a.org/", "1.2.3", "a:1:2", "*.*.org"],
 )
 def test_a_malformed_rule_is_refused(rule: str) -> None:
-    with pytest.raises(ValueError, match=r"is no host|valid port"):
+    with pytest.raises(ValueError, match=r"is not a host|valid port"):
         hosts.hosts([rule])
 
 

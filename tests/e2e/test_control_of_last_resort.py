@@ -119,7 +119,7 @@ def test_a_database_that_does_not_answer_takes_no_control_away(work: Work, silen
     loop_id = work.loop_id
     shown = work.cli.run("show", "--json", patience=60)
     assert (shown.records[0]["loop_id"], shown.records[0]["status"]) == (loop_id, "running"), shown.errors
-    assert "Going by the loops" in shown.errors
+    assert "Shown are the loops" in shown.errors
     told = work.cli.run(verb, "last", "--now", patience=60)
     assert told.code == 0, told.errors
     ended = finish(work.runner)

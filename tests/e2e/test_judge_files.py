@@ -145,7 +145,7 @@ def test_tests_that_the_code_under_test_skips_are_no_proof(project: CommandLine)
     (project.workspace / "tests" / "test_fine.py").write_text(more)
     ended = run(project, *agent(project, ("calc.py", skips)))
     assert ended.records[-1]["outcome"] == "budget", ended.output
-    assert "calc.py, which is no test, skips tests" in str(gate(ended)["reason"])
+    assert "calc.py, which is not a test, skips tests" in str(gate(ended)["reason"])
 
 
 def test_the_agent_is_told_which_file_and_why(project: CommandLine) -> None:

@@ -322,7 +322,7 @@ def test_a_round_is_taken_back_and_that_is_undone(page: Page, server: DashboardS
     expect(page.locator("[data-name=undo-rewind]")).to_be_attached()
     # The head may be shown anew in this moment: a key does not miss what moves.
     page.locator("#more-acts > summary").press("Enter")
-    page.get_by_role("button", name="Undo the taking back").press("Enter")
+    page.get_by_role("button", name="Undo the rewind").press("Enter")
     expect(page.locator(".moment-undo_rewind")).to_be_visible()
     expect(page.locator(".loop-head [data-name=extend]")).to_contain_text("+5 rounds and go on")
     page.locator("#round-2").get_by_role("button", name="Begin this round again").press("Enter")

@@ -233,7 +233,7 @@ def test_limits_are_changed_and_bad_input_gets_a_sentence(cli: CommandLine) -> N
         loop_id = (await answer(client, "start", task="Write work.txt", rounds=1))["loop_id"]
         assert (await answer(client, "wait", loop=loop_id, seconds=60))["outcome"] == "budget"
         assert (await answer(client, "budget", loop=loop_id, rounds="+2"))["max_rounds"] == 3
-        assert "is no amount" in await refusal(client, "budget", loop=loop_id, rounds="many")
+        assert "is not an amount" in await refusal(client, "budget", loop=loop_id, rounds="many")
         assert "No limit was given" in await refusal(client, "budget", loop=loop_id)
         assert "There is no message" in await refusal(client, "say", loop=loop_id, text=" ")
         for name in ("nonsense", "../../etc", "--now", "\n"):

@@ -250,7 +250,7 @@ def test_the_sandbox_command_shows_what_an_agent_has(shell: CommandLine) -> None
 def test_a_name_that_is_none_is_refused(shell: CommandLine, name: str) -> None:
     ended = shell.run("run", "x", "--pass-env", name, "--command", "cat")
     assert ended.code == 2
-    assert "is no name of a variable: give NAME, NAME_* or *" in ended.errors
+    assert "is not a name of a variable: give NAME, NAME_* or *" in ended.errors
 
 
 def test_settings_of_an_agent_that_name_a_variable_let_it_pass_to_that_agent(shell: CommandLine) -> None:

@@ -119,7 +119,7 @@ def test_the_supervisor_sends_it_back_then_agrees_then_the_person_asks_on(desk: 
     with wrapped(desk, "-r", "9") as terminal:
         terminal.shows(READY, PATIENCE)
         say(terminal, "make a parser")
-        terminal.shows("untildone: the supervisor looks", PATIENCE)
+        terminal.shows("untildone: the supervisor reviews", PATIENCE)
         terminal.shows("Add a test, please.", PATIENCE)
         terminal.shows("A test was added.", PATIENCE)
         terminal.shows("2 rounds)", PATIENCE)

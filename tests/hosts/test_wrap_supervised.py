@@ -59,7 +59,7 @@ def test_it_is_sent_back_until_the_supervisor_agrees_then_the_person_asks_on(per
     person.has_supervisor(MORE, "[TASK_COMPLETED {word}: Well done.]")
     with supervised(person) as terminal:
         terminal.enter("make a parser")
-        terminal.shows("(untildone: the supervisor looks)", PATIENCE)
+        terminal.shows("(untildone: the supervisor reviews)", PATIENCE)
         terminal.shows(f"sent back: {MORE}", PATIENCE)
         terminal.shows("told: untildone: Done, and every gate agrees. Well done.", PATIENCE)
         terminal.shows("your turn", PATIENCE)

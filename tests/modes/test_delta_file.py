@@ -399,7 +399,7 @@ def test_the_review_score_in_the_file_counts_in_the_review() -> None:
     read = edited(reviewing, scored, by_agent=True)
     assert (read.claimed, state_of(after(reviewing, read)).score) == (True, 92.0)
     assert not edited(reviewing, text, by_agent=True).claimed
-    assert "is no number from 0 to 100" in edited(reviewing, scored.replace("92", "192"), by_agent=True).note
+    assert "is not a number from 0 to 100" in edited(reviewing, scored.replace("92", "192"), by_agent=True).note
 
 
 def test_the_route_can_be_chosen_in_the_file_while_none_is() -> None:
@@ -487,7 +487,7 @@ def test_what_an_agent_tells_cannot_spoil_the_file(words: str) -> None:
 def test_the_file_shows_what_the_checks_found() -> None:
     failed = (GateResult("check", "make", passed=False),)
     loop = replace(LAST, status=Status.RUNNING, outcome=None, gates=failed)
-    assert "## Pending Work\n1. Mend what the checks found\n" in render(loop)
+    assert "## Pending Work\n1. Fix what the checks found\n" in render(loop)
     assert "## Promise\n<!-- not done yet -->\n" in render(loop)
 
 

@@ -301,7 +301,7 @@ def test_a_bad_score_without_findings_still_has_something_to_mend() -> None:
     ran = working(
         "ralph", DONE, DONE, DONE, said(review_score=10, summary="It does not start."), budget=Budget(iterations=4)
     )
-    assert [task.text for task in ran.run().tasks] == ["Mend what the review found: It does not start."]
+    assert [task.text for task in ran.run().tasks] == ["Fix what the review found: It does not start."]
 
 
 @pytest.mark.parametrize(
@@ -463,11 +463,11 @@ def test_the_state_does_not_grow_with_the_rounds() -> None:
         (said(subtasks=[{"id": "a", "text": "A", "dependsOn": ["b"]}]), "a subtask has unknown fields: dependsOn"),
         (said(subtasks=[{"id": "a", "text": "A", "depends_on": "b"}]), "'depends_on' must be a list"),
         (said(subtasks=[{"id": "a", "text": "A", "depends_on": [1]}]), "'depends_on' must be a list of texts"),
-        (said(subtasks=[{"id": "a", "text": "A", "status": "done"}]), "'done' is no status of a subtask"),
+        (said(subtasks=[{"id": "a", "text": "A", "status": "done"}]), "'done' is not a status of a subtask"),
         (said(subtasks=[{"id": f"t{n}", "text": "T"} for n in range(201)]), "more than 200 subtasks are not taken"),
         (said(findings=[{"text": "Slow."}]), "'findings' must be a list of texts"),
         (said(review_score="92/100"), "'review_score' must be a number from 0 to 100"),
-        (said(route="sideways"), "'sideways' is no route"),
+        (said(route="sideways"), "'sideways' is not a route"),
     ],
 )
 def test_what_nobody_asked_for_is_refused_with_a_sentence_and_nothing_is_lost(text: str, problem: str) -> None:

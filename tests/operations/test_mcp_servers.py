@@ -69,7 +69,7 @@ def test_a_new_file_is_made_and_removed_again(place: Place, agent: str, project:
     words = made["command"] if agent == "opencode" else [made["command"], *made["args"]]
     assert tuple(words) == ("untildone", "mcp") if project else tuple(words[1:]) == OWN
     assert "already" in place.install(agent, project=project)
-    assert "out of" in place.uninstall(agent, project=project)
+    assert "was removed from" in place.uninstall(agent, project=project)
     assert not file.exists()
     assert "is not in" in place.uninstall(agent, project=project)
 
@@ -123,7 +123,7 @@ def test_an_address_takes_the_token_from_a_variable(place: Place, agent: str) ->
 
 @pytest.mark.parametrize("url", ["ftp://x/mcp", "nonsense", "http://", "http://a:b@x/mcp", "http://x/\nmcp"])
 def test_what_is_no_address_is_told(place: Place, url: str) -> None:
-    with pytest.raises(UsageError, match="is no address"):
+    with pytest.raises(UsageError, match="is not the address"):
         place.install("claude", project=False, url=url)
 
 

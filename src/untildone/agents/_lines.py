@@ -185,7 +185,7 @@ class ObjectLines:
         self.stray += 1
         if self.stray > _MOST_STRAY_LINES:
             return None
-        what = "a broken line" if text.startswith("{") else "a line that is no event"
+        what = "a broken line" if text.startswith("{") else "a line that is not an event"
         more = "; further ones are not shown" if self.stray == _MOST_STRAY_LINES else ""
         return Notice(f"{self._program} printed {what}{more}: {first_line(text)}")
 

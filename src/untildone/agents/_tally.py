@@ -11,7 +11,7 @@ from untildone.core.prices import Prices, TokenCount
 MOST_MESSAGES = 10_000
 """The number of messages that are remembered. A message that is reported again after more others counts once more."""
 MOST_MODELS = 32
-"""Models that are told apart. Tokens of further ones have no price."""
+"""Models that are counted apart. Tokens of further ones have no price."""
 LONGEST_NAME = 200
 _OTHERS = ""
 NOTHING = TokenCount()

@@ -71,7 +71,7 @@ class AskAgent:
         return self.closed(self.ask.prompt)
 
     def closed(self, prompt: str) -> str:
-        """A prompt with what every prompt of this turn ends in."""
+        """The prompt with `closing` at its end."""
         return f"{prompt}\n\n{self.closing}" if self.closing else prompt
 
 

@@ -86,7 +86,7 @@ def turn_timeout(budget: Budget, spend: Spend) -> float | None:
 def changed(budget: Budget, limit: Limit, amount: float | None, *, add: bool) -> Budget:
     """The budget with one limit set (None: no limit) or raised by an amount. Raising a limit that is not set changes nothing."""
     if amount is not None and not is_possible(amount):
-        raise ValueError(f"{amount} is no amount of {limit}")
+        raise ValueError(f"{amount} is not an amount of {limit}")
     present = limit.of(budget)
     if add and amount is not None:
         amount = None if present is None else present + amount

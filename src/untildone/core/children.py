@@ -117,7 +117,9 @@ def share(loop: Loop, loop_id: str, requested: Budget, children: int = 0) -> Chi
 def _part(limit: Limit, allowed: float | None, requested: float | None, spend: Spend) -> Any:
     row = limit.row
     if requested is not None and not 0 < requested <= row.most:
-        raise UsageError(f"{str(requested)[:20]} is no amount of {row.unit} for a loop.", "give a number above zero")
+        raise UsageError(
+            f"{str(requested)[:20]} is not an amount of {row.unit} for a loop.", "give a number above zero"
+        )
     if allowed is None or row.used is None:
         return requested
     left = max(0.0, allowed - row.used(spend))

@@ -131,7 +131,7 @@ class DamagedState(StoreError):
 
 
 class JournalLocked(StoreError):
-    """Another process holds the lock of the journal for longer than anybody waits for it."""
+    """Another process holds the lock of the journal for longer than a writer waits."""
 
 
 class NotOurs(StoreError):

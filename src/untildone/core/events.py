@@ -115,7 +115,7 @@ class Rewound:
     kept: str = ""
     """The snapshot of the workspace before it is put back; empty: the workspace stays as it is."""
     account: str = ""
-    """What agents whose session begins anew are told about what happened."""
+    """What the prompts of agents that start a new session say about the rewind."""
     undone: bool = False
     """Whether this takes back the rewind before."""
 
@@ -240,7 +240,7 @@ class TurnStarted:
     word: str = ""
     """The digest of the word that was drawn for this question, which the reviewer must repeat to agree; empty: not a reviewer's turn."""
     notes: tuple[str, ...] = ()
-    """Sentences for the person about how a reviewer is asked, where that is less than the best."""
+    """Sentences for the person: why a reviewer is not asked in the best way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -580,7 +580,7 @@ BY_PERSON = (
     ChangesApproved,
     LoopRenamed,
 )
-"""Events that a person asks for. What follows from them is nobody's."""
+"""Events that a person asks for. Entries of other events name no caller: see `Entry.who`."""
 
 
 _TURNS: dict[type, str] = {

@@ -125,7 +125,7 @@ def used_up(loop: Loop, leader: Role) -> budgets.Gauge | None:
 
 
 def _rests_for_budget_or_person(loop: Loop) -> bool:
-    """Other rests ask for something else, and the budget is asked for after that."""
+    """Whether the loop rests for its budget, or because a person said so. Any other rest needs something else first."""
     return loop.outcome is Outcome.BUDGET or need_of(loop) is None
 
 

@@ -74,7 +74,7 @@ class Noticed:
     tampering: tuple[str, ...] = ()
     """The signs of tampering that an earlier notice has listed."""
     driven: bool = False
-    """Whether a runner drives the loop. A rest that a command wrote by itself is no news: a person gave it."""
+    """Whether a runner drives the loop. Without one, a person's command wrote the rest, so that it gives no notice."""
 
 
 def noticed(before: Noticed, entry: Entry) -> tuple[Noticed, tuple[Notice, ...]]:
@@ -142,7 +142,7 @@ TEMPLATES = {
     NoticeKind.LIMIT: "The agent is at a usage limit, and the loop waits for it. {about}\n{spend}\nLoop {loop_id}\n{link}",
     NoticeKind.LIFTED: "The usage limit of {about} is over, and the loop goes on.\n{spend}\nLoop {loop_id}\n{link}",
     NoticeKind.BUDGET: "Most of the budget is used: {about}\n{spend}\nLoop {loop_id}\n{link}",
-    NoticeKind.TAMPERING: "The work could deceive what judges it: {about}\n{spend}\nLoop {loop_id}\n{link}",
+    NoticeKind.TAMPERING: "Signs of tampering in the work: {about}\n{spend}\nLoop {loop_id}\n{link}",
 }
 ASKING = "{sentence} {about}\n{spend}\nLoop {loop_id}\n{answer}"
 """The text of a rest after which an answer lets the loop go on, if no template of the person replaces it."""

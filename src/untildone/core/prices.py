@@ -62,7 +62,7 @@ def parsed(text: str) -> Price:
     Without a price of their own, cached tokens cost as much as others."""
     numbers = [float(word) for word in text.split()]
     if not 2 <= len(numbers) <= 4 or not all(0 <= number < 1e6 for number in numbers):
-        raise ValueError(f"{text!r} is no price: give two to four numbers")
+        raise ValueError(f"{text!r} is not a price: give two to four numbers")
     return Price(*numbers, *(numbers[0] for _ in range(4 - len(numbers))))
 
 
@@ -95,7 +95,7 @@ class Prices:
         return self.models[name]
 
     def changed(self, own: Mapping[str, str]) -> Prices:
-        """The table with the person's own rows, and their `date`. ValueError if one is no price."""
+        """The table with the person's own rows, and their `date`. ValueError if one is not a price."""
         rows = {name.lower(): parsed(text) for name, text in own.items() if name != "date"}
         return Prices(own.get("date", f"{self.date}, changed" if rows else self.date), {**self.models, **rows})
 

@@ -71,7 +71,7 @@ def _in_settings(agent: Agent, environment: Mapping[str, str], names: frozenset[
 
 
 def without_database(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables with which libpq finds and opens databases: untildone's own is none of the agents'."""
+    """The environment without the variables with which libpq finds and opens databases: agents must not open untildone's own."""
     return {name: value for name, value in environment.items() if not name.startswith("PG")}
 
 

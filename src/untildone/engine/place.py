@@ -24,9 +24,9 @@ class Place:
     """The folder from which its program is started."""
     box: Box | None = None
     notes: tuple[str, ...] = ()
-    """What is less than the best about it, as sentences for the person."""
+    """Restrictions of the place, as sentences for the person."""
     where: str = ""
-    """What the agent must be told about the folder."""
+    """What the prompt says about the folder."""
     descriptors: tuple[int, ...] = ()
     """Descriptors that its program must inherit, such as the way to a proxy."""
 

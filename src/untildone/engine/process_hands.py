@@ -65,9 +65,9 @@ class ProcessHands:
         self.unmetered: set[str] = set()
         """Profiles of which the person knows that they do not report their usage while they work."""
         self.unpriced: set[str] = set()
-        """Profiles of which the person knows that nobody knows their prices."""
+        """Profiles of which the person knows that their prices are unknown."""
         self.refused: dict[Role, tuple[str, ...]] = {}
-        """What boxes refused in the last turn of a role; the agent is told with its next prompt."""
+        """What boxes refused in the last turn of a role; the role's next prompt says so."""
         self.used_in_turn = Usage()
         """What the running agent has used so far, as far as it has reported that."""
         self.standby = Standby(self._after_standby)
@@ -99,14 +99,14 @@ class ProcessHands:
         return self.instead_of(action) or self.talking.ask(action)
 
     def _after_standby(self, warm: Warm, ended: Ended, asked: tuple[HostAsked, ...]) -> None:
-        """Take care of what a program left that was open between two turns."""
+        """End the leftovers of a program that was open between two turns, and write the hosts that it asked for."""
         if ended.leftover_group is not None:
             self.groups.add(ended.leftover_group)
         if ended.exit_code < 0:
             # Something killed it: with its launcher gone, the agent itself may still be at work.
             leftovers.end(self.loop.loop_id, self.around, self.groups, self.loop.settings.keep_running)
         if asked:
-            # The entry takes the place of those that the agent has not been told of.
+            # The entry replaces those that no prompt has named yet.
             earlier = tuple(each.sentence for each in self.loop.hosts_refused)
             self.refused[Role.WORKER] = (*self.refused.get(Role.WORKER, ()), *earlier)
             self.stepper.write(HostsAsked(Role.WORKER, warm.iteration, asked), sync=False)

@@ -15,7 +15,8 @@ from untildone.engine.stepper import Stepper
 WITHIN = 30.0
 """Seconds in which the runner writes an event."""
 Make = Callable[[Loop], Event]
-"""Makes an event from the loop as it is when the event is written. An UntilDoneError refuses it, and so does a value that is none."""
+"""Makes an event from the loop as it is when the event is written. It refuses by an UntilDoneError, or by the error of a
+value that makes no event."""
 
 
 @dataclass(slots=True)

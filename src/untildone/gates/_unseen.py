@@ -14,7 +14,7 @@ ALONE = "without them"
 
 class UnseenTests(ProofGate):
     """Tests laid over the claimed tree hold, beside the judge files of the start: files of the agent that steer a test runner must not
-    decide about tests that it cannot see. The agent is told that they fail, and not how."""
+    decide about tests that it cannot see. The next prompt says that they fail, and not how."""
 
     label = ""
     """What is special about the run, for people."""

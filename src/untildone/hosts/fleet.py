@@ -320,7 +320,7 @@ def _logged(name: str) -> Iterator[None]:
 
 def _is_ours(loop: Loop) -> bool:
     """Whether a server is to drive the loop. A loop without a host may be starting in another process, so it counts only after a while.
-    A child that was told to stop counts as well: its parent may have ended, and its runner died before it obeyed."""
+    A child with an order to stop counts as well: its parent may have ended, and its runner died before it obeyed."""
     if loop.status is not Status.RUNNING or loop.not_ours:
         return False
     forgotten = not loop.host and loop.updated_at < time.time() - ABANDONED_AFTER

@@ -34,10 +34,6 @@ from untildone.operations.driving.presence import goes_on_by_itself, without_clo
 from untildone.operations.inside import refuse
 from untildone.store import Journal, Store
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 def start(store: Store, loop_id: str, host: Host = Host.NONE, environment: Mapping[str, str] = os.environ) -> Loop:
     """Start a loop. `host` is the kind of host that will drive it, if that is known already."""

@@ -13,7 +13,7 @@ from untildone.system import request_socket
 
 
 def are_allowed(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process is one of an agent that may start loops."""
+    """Whether this process belongs to an agent that may start loops."""
     return bool(environment.get(SOCKET))
 
 

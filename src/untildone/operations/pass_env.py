@@ -1,4 +1,4 @@
-"""What a person's settings let pass to agents and checks now: a loop that was created without it need not start anew."""
+"""The present value of the setting `pass_env`: a variable that is added to it reaches loops that were created before."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Reach:
             files = open_store(self._folder, self._environment)
             if not self.entries and not files.ids():
                 raise
-            self._warn(f"{problem.sentence} Going by the loops that are kept or run here.")
+            self._warn(f"{problem.sentence} Shown are the loops that are kept or run here.")
             return _with_ids(files)
 
     def _store_of(self, entry: Running) -> Store | None:
@@ -108,7 +108,7 @@ class Reach:
         self.entries = tuple(entry for entry in self.entries if entry.loop_id not in dead)
 
     def _obey_left_order(self, loop_id: str) -> None:
-        """End a loop that was told to stop and whose runner died before it obeyed."""
+        """End a loop that has an order to stop and whose runner died before it obeyed."""
         from untildone.operations import control
 
         store = self.store

@@ -27,8 +27,8 @@ def _visible(character: str) -> str:
 
 
 def coloured(patch: str) -> str:
-    """A readable patch, or a summary of one, in the colours of git. Git itself must not colour: its colours and those of the patched
-    files could not be told apart."""
+    """A readable patch, or a summary of one, in the colours of git. Git itself must not colour: its colours would look like
+    escape sequences of the patched files."""
     return "".join(_coloured_lines(patch.split("\n")))
 
 

@@ -33,7 +33,7 @@ NOT_IN_JOURNAL = frozenset({"files_changed", "agent"})
 covers them."""
 ELSEWHERE = "This machine has no record of the loop's start, so that its published work is checked in place."
 BY_SEAL = "the key of this home"
-_ALTERED = "it was changed after untildone wrote it; nothing that it says is believed"
+_ALTERED = "it was changed after untildone wrote it; nothing in it is trusted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def verify(
     """
     loop = store.load(loop_id)
     if loop.not_ours:
-        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing that it says is believed")
+        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing in it is trusted")
     text = look.receipt(store, loop_id) if text is None else text
     if text is None:
         raise UsageError(f"Loop {loop_id} has no receipt yet.", "it gets one when it ends")

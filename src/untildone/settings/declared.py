@@ -85,7 +85,7 @@ def host_name(host: str) -> str:
 def variable_name(name: str) -> str:
     """The name of a variable, or its beginning and `*`; ValueError if it is none."""
     if name != "*" and not name.removesuffix("*").replace("_", "a").isalnum():
-        raise ValueError(f"{name[:60]!r} is no name of a variable: give NAME, NAME_* or *")
+        raise ValueError(f"{name[:60]!r} is not a name of a variable: give NAME, NAME_* or *")
     return name
 
 
@@ -369,9 +369,9 @@ class Settings:
     ratchet: bool = setting(
         default=False,
         title="Ratchet",
-        help="A round after which fewer checks hold than before is undone, and the agent is told",
+        help="Undo a round after which fewer checks pass than before, and tell the agent",
         group=GATES,
-        flag=Flag("Undo a round after which fewer checks hold than before."),
+        flag=Flag("Undo a round after which fewer checks pass than before."),
     )
     gates: Mapping[str, str] = setting(
         EMPTY,
@@ -541,12 +541,12 @@ class Settings:
         whole=True,
         lowest=0,
         highest=100,
-        flag=Flag("The agent may start so many loops, each in a worktree, with a share of the budget.", "N"),
+        flag=Flag("How many loops the agent may start, each in a worktree, with a share of the budget.", "N"),
     )
     commit: bool = setting(
         default=False,
         title="Commit",
-        help="A commit after each iteration",
+        help="A commit after each round",
         group=WORKSPACE,
         flag=Flag(
             "A commit after each round.",
@@ -581,7 +581,7 @@ class Settings:
     notify_desktop: bool = setting(
         default=False,
         title="Notify on the desktop",
-        help="A notification of the desktop when a loop needs or tells something",
+        help="A desktop notification when a loop needs you or has news",
         group=NOTIFICATIONS,
     )
     notify_webhook: str | None = setting(

@@ -50,7 +50,7 @@ def hidden(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hidden_address(address: str) -> str:
-    """The host of an address: the path of a webhook is the secret with which anybody may post there."""
+    """The host of an address. The path of a webhook is a secret: with it, any program can post there."""
     host = re.match(r"https?://(?:[^/?#]*@)?([^/?#@]+)", address)
     return f"{address.partition(':')[0]}://{host[1]}/{HIDDEN}" if host else HIDDEN
 

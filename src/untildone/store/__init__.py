@@ -154,7 +154,7 @@ class Journals(Protocol):
         """Open the journal as the only runner, for a kind of host, until the block ends. LoopBusy if another runner has the lease.
 
         A cluster engine issues a `token` for each lease: at any time, the greatest one wins. With `reopens`, an archived loop is
-        brought back first: if it is still ended when the lease ends, it is archived again by whoever finds it.
+        brought back first: if it is still ended when the lease ends, the next process that finds it archives it again.
         """
 
     def signature(self, loop_id: str) -> object | None:

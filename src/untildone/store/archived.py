@@ -17,8 +17,8 @@ from untildone.system import disk
 
 
 def bring_back(root: Path, loop_id: str) -> None:
-    """Move an archived loop out of the history, folder first. The caller holds its lock, which moves along, so that nobody archives
-    it again. Its receipt is kept under another name."""
+    """Move an archived loop out of the history, folder first. The caller holds its lock, which moves along, so that no other
+    process archives it again. Its receipt is kept under another name."""
     archived, live = layout.archive_of(root, loop_id), layout.live(root, loop_id)
     with disk.as_store_error(live.progress):
         if archived is not None and not live.progress.is_dir():

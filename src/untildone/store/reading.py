@@ -1,4 +1,4 @@
-"""Decides which lines of a journal in a file count: those with a valid seal, and from anybody the orders to pause and to stop."""
+"""Decides which lines of a journal in a file count: those with a valid seal; orders to pause and to stop also without one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from untildone.store.lines import ForeignLine, entry_of, fields_of, without_chec
 from untildone.store.seals import FIRST, Link, LoopSeal
 
 FROM_ANYBODY = (PauseRequested, StopRequested)
-"""Events that count without a seal: anybody may stop a loop, but not make it go on."""
+"""Events that count without a seal: every process may stop a loop, and none without the key may make it go on."""
 
 
 @dataclass(frozen=True, slots=True)

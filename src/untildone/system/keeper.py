@@ -28,7 +28,7 @@ def launcher() -> tuple[str, ...]:
 
 
 def without_ours(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the variables of untildone: code under test must not be able to tell that it is judged."""
+    """The environment without the variables of untildone: code under test must not be able to recognise that it is judged."""
     return {name: value for name, value in environment.items() if not name.startswith("UNTILDONE_")}
 
 

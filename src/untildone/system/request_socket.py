@@ -74,7 +74,9 @@ class RequestSocket:
             with line:
                 line.settimeout(READ_WITHIN)
                 request = _parsed(_read(line))
-                answer = self._answer(request, _peer(line)) if request is not None else {"error": "That is no request."}
+                answer = (
+                    self._answer(request, _peer(line)) if request is not None else {"error": "That is not a request."}
+                )
                 line.settimeout(READ_WITHIN)
                 line.sendall(json.dumps(answer).encode())
         except OSError:
@@ -108,7 +110,7 @@ def ask(path: str, request: Fields, within: float | None = None) -> Fields:
         line.shutdown(socket.SHUT_WR)
         answer = _parsed(b"".join(iter(lambda: line.recv(65536), b"")))
     if answer is None:
-        raise ValueError("the answer is no object")
+        raise ValueError("the answer is not an object")
     return answer
 
 

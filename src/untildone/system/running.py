@@ -35,7 +35,7 @@ class Running:
     pid: int
     """The runner; for a loop in a session, the process that has the session open."""
     start: float
-    """When that process started, as `orphans.start_of` tells: a later process may have the same pid."""
+    """When that process started, by `orphans.start_of`: a later process may have the same pid."""
     machine: str
     host: str
     """The kind of host that drives the loop; `wrap`: no loop, but a wrapped agent, whose run folder the entry is named after."""

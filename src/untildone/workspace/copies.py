@@ -69,8 +69,10 @@ def beside(root: str, paths: Collection[str], tree: Collection[str], before: flo
     names, made = _joined(_named, paths), _joined(_made, paths)
     for path in _files(root):
         name = os.path.basename(path)
-        tells = names.search(name) or _OF_RUNNERS.search(path) or (made.search(name) and not _OF_PACKAGES.search(path))
-        if tells and os.path.relpath(path, root) not in tree and _changed(path) < before:
+        reveals = (
+            names.search(name) or _OF_RUNNERS.search(path) or (made.search(name) and not _OF_PACKAGES.search(path))
+        )
+        if reveals and os.path.relpath(path, root) not in tree and _changed(path) < before:
             yield path
 
 

@@ -1,7 +1,7 @@
 """Puts the files of a workspace back to a snapshot, byte for byte. Touches only files that a snapshot contains.
 
 Everything that is there is looked at before the first file is written. A file that no snapshot contains (an ignored one, a very big
-one) and that is in the way makes it refuse: nobody could bring that file back.
+one) and that is in the way makes it refuse: that file could not be brought back.
 """
 
 from __future__ import annotations

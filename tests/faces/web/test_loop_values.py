@@ -251,7 +251,7 @@ def test_large_changes_are_folded_and_come_in_pages() -> None:
 def test_every_text_of_these_pages_is_in_chinese() -> None:
     folder = Path(web.__file__).parent
     pages = [folder / "pages" / f"{name}.py" for name in ("loop", "changes", "about", "compare")]
-    files = [*(folder / "templates" / "loop").iterdir(), *(folder / "loop").glob("*.py"), *pages]
+    files = [*(folder / "templates" / "loop").rglob("*.html"), *(folder / "loop").glob("*.py"), *pages]
     used = (re.findall(r"""(?<!ge)\bt\(\s*(?:"([^"]+)"|'([^']+)')""", file.read_text()) for file in files)
     texts = {text for pairs in used for pair in pairs for text in pair if text}
     assert len(texts) > 150

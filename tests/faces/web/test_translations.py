@@ -32,7 +32,7 @@ from untildone.core.model import (
 )
 from untildone.core.values.value import replace
 from untildone.faces import web
-from untildone.faces.web.forms.fields import fields, grouped
+from untildone.faces.web.forms.fields import fields
 from untildone.faces.web.loop.head import reason_of, why_failed
 from untildone.faces.web.translations.chinese import CHINESE
 from untildone.faces.web.translations.texts import Language, Texts, texts_for
@@ -138,7 +138,7 @@ def said_by_the_pages() -> Iterator[str]:
     for each in (*fields(settings.every(), {}), *fields(settings.PROFILE_SETTINGS, {})):
         yield each.title
         yield each.hint
-    yield from (group.title for group, _ in grouped(fields(settings.every(), {})))
+    yield from (field.group.title for field in fields(settings.every(), {}))
     yield from (word for outcome in Outcome for word in (outcome.word, outcome.sentence))
     yield from (each.value for kind in (Status, SubtaskStatus, Role) for each in kind)
     yield from (kind.value.replace("_", " ") for kind in FailureKind)

@@ -58,8 +58,8 @@ class AcpConversation(JsonConversation):
     def __init__(
         self, program: Program, request: Request, past: Past | None = None, unanswered: Sequence[bytes] = ()
     ) -> None:
-        """`past`: that of the process, whose session goes on; None: the process begins with this turn. `unanswered` are answers to
-        what the process has asked since its last turn."""
+        """`past`: the last conversation of the process, whose session goes on; None: the process begins with this turn. `unanswered` are
+        answers to requests that the process made since its last turn."""
         self._program, self._request = program, request
         self._turn = past.turns + 1 if past else 1
         self._prompt_id = f"{messages.PROMPT}/{request.fresh_id or self._turn}" if past else messages.PROMPT
@@ -128,16 +128,16 @@ class AcpConversation(JsonConversation):
             yield from self._take_response(request_id, fields)
 
     def _take_update(self, update: Object) -> Iterator[AgentEvent]:
-        """Take a notification. Between the greeting and the opening of the session, these are the history of an earlier one; before any
-        greeting, this is the output of a process that went on. After the end of the turn only what it cost counts."""
+        """Take a notification. After the end of the turn, only its cost counts. Between the greeting and the opening of the session,
+        they are the history of an earlier one and do not count; without a greeting, the process went on from its last turn."""
         if self._has_ended:
             self._updates.take_cost(update)
         elif self._is_open or not self._is_greeted:
             yield from self._updates.take(update)
 
     def _answer(self, method: str, request_id: object, params: Object) -> Iterator[AgentEvent]:
-        """Answer a request of the program. Nothing but permission can be asked for, and none is given after the end of the turn or
-        after it was told to end it."""
+        """Answer a request of the program. It can ask for permission only, and gets none after the end of its turn, or after the request
+        to end it."""
         self._requests += 1
         if problem := self._why_unanswerable(request_id):
             if not self._has_ended:
@@ -164,7 +164,7 @@ class AcpConversation(JsonConversation):
         if self._requests > MOST_REQUESTS:
             return f"{self._name} sent more than {MOST_REQUESTS} requests in one turn"
         is_id = request_id is None or (isinstance(request_id, str | int) and len(str(request_id)) <= LONGEST_NAME)
-        return "" if is_id else f"{self._name} sent a request whose id is no short text and no number"
+        return "" if is_id else f"{self._name} sent a request whose id is neither a short text nor a number"
 
     def _deny(self, what: str) -> Iterator[AgentEvent]:
         if len(self._denials) < MOST_DENIALS:
@@ -264,7 +264,9 @@ class AcpConversation(JsonConversation):
             chosen = {"sessionId": self._session, "configId": text_field(options[0], "id"), "value": model}
             yield messages.request(messages.SET_OPTION, chosen)
         else:
-            self._fail(FailureKind.UNAVAILABLE, f"{self._name} cannot be told a model; name it in its own arguments")
+            self._fail(
+                FailureKind.UNAVAILABLE, f"{self._name} takes no model from untildone; name it in its own arguments"
+            )
 
     def _go_on(self) -> None:
         """Send the next setting, or the prompt after the last one."""

@@ -1,4 +1,4 @@
-"""The programs that were tried over the Agent Client Protocol: how each is started, and what it means by what it reports.
+"""The programs that were tried over the Agent Client Protocol: how each is started, and what its reports mean.
 
 The protocol leaves open what usage counts, which sessions can be opened again, and how a program is kept from writing."""
 

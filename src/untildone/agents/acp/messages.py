@@ -1,8 +1,8 @@
 """The messages of the Agent Client Protocol, version 1, that a client sends: JSON-RPC 2.0, one object a line.
 
-The id of a request is the name of its method, so that the output of a program can be read without what was written to it. A later prompt
-of the same process has a word too that nobody knows before: neither a late answer to an earlier one is taken for its answer, nor one that
-was printed before the prompt was read."""
+The id of a request is the name of its method, so that the output of a program can be read without what was written to it. The id of a
+later prompt to the same process also has a random word. So neither a late answer to an earlier prompt is taken for its answer, nor one
+that was printed before the prompt was read."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Updates:
                 self.take_cost(update)
 
     def take_cost(self, update: Object) -> None:
-        """Note the dollars of the session so far, if the update tells them."""
+        """Note the dollars of the session so far, if the update has them."""
         is_told = text_field(update, "sessionUpdate") == "usage_update" and "cost" in update
         if is_told and text_field(update, "cost", "currency") in ("", "USD"):
             self.cost = spent_field(update, "cost", "amount")

@@ -35,7 +35,7 @@ class ClaudeConversation(ClaudeReader, Conversation):
     """The program says when it begins with a message, by the id of the message. What it prints before that is of no turn of ours."""
 
     def __init__(self, request: Request, past: Past | None = None) -> None:
-        """`past`: that of the process, whose session goes on; None: the process begins with this turn."""
+        """`past`: the last conversation of the process, whose session goes on; None: the process begins with this turn."""
         super().__init__(request)
         self._message = str(uuid.uuid5(uuid.NAMESPACE_OID, request.fresh_id))
         self._out = [_line(_user_message(request, self._message))]
@@ -86,7 +86,7 @@ class ClaudeConversation(ClaudeReader, Conversation):
 
     @property
     def _is_whole(self) -> bool:
-        """Whether the turn came to its end, and the program tells turns apart: the beginning of each, and what each used."""
+        """Whether the turn came to its end, and the program reports where each turn begins and what it used."""
         is_counted = isinstance((self._result or {}).get("model_usage_since_last_result"), dict)
         return self._has_ended and self._marks_beginnings and is_counted and not self._background
 
@@ -123,7 +123,7 @@ class ClaudeConversation(ClaudeReader, Conversation):
             self._marks_beginnings = self._is_begun = True
 
     def _end(self) -> None:
-        """The turn has ended, unless tasks go on in the background: the program goes on with it when they end, and then leaves."""
+        """Note the end of the turn. If tasks run in the background, the program goes on with the turn when they end, and then exits."""
         if self._background or self._has_said_all:
             self._has_said_all = True
         else:

@@ -25,7 +25,7 @@ def _number(limit: Limit, text: str) -> float:
     if number is None or not 0 < number <= limit.row.most:
         kind = "a whole number" if limit.row.whole else "a number"
         raise UsageError(
-            f"'{text[:60]}' is no amount of {limit.replace('_', ' ')}.",
+            f"'{text[:60]}' is not an amount of {limit.replace('_', ' ')}.",
             f"give {kind} above 0 and up to {limit.row.most:,}, as 5 (in all), +5 (more) or none",
         )
     return number

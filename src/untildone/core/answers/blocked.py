@@ -27,7 +27,7 @@ CUT_OFF = {
     Interruption.TIMEOUT: "The last turn was cut off, because it took longer than a turn may take; no person objected to what you did. "
     "Look at what was begun, and go on in smaller steps.",
 }
-"""What the worker is told after a turn that was ended at a limit. Some programs note in their session that a person interrupted it."""
+"""What the next prompt says after a turn that was ended at a limit. Some programs note in their session that a person interrupted it."""
 LONGEST_QUESTION = 2_000
 _OPENING = "<blocked>"
 _BLOCKED = r"(?s)<blocked>(?P<needs>.*)</blocked>"

@@ -153,7 +153,7 @@ def _hour(match: re.Match[str]) -> int:
         return int(match["hour24"])
     hour = int(match["hour"])
     if not 1 <= hour <= 12:
-        raise ValueError(f"{hour} is no hour of a twelve-hour clock")
+        raise ValueError(f"{hour} is not an hour of a twelve-hour clock")
     return hour % 12 + (12 if match["half"].lower() == "p" else 0)
 
 

@@ -33,7 +33,7 @@ _BOTH_SIDES = 3
 
 
 def why(output: str, room: RoomKind, *, has_network: bool) -> str:
-    """A sentence about the first service that a failed command could not reach, with the way out; empty if there is none."""
+    """A sentence about the first service that a failed command could not reach, and what to do about it; empty if there is none."""
     lines = output.splitlines()
     is_sealed = room is RoomKind.SEALED
     for number, line in enumerate(lines):

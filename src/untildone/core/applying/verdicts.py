@@ -55,7 +55,7 @@ def _after_gates(loop: Loop, seconds: float) -> Loop:
 
 
 def claimed(loop: Loop, event: AnswerRead | GateStarted | GatesRan, at: float) -> Loop:
-    """What an answer claims, and what the gates make of it."""
+    """The loop after an answer was read, or after gates started or ran."""
     match event:
         case AnswerRead():
             return _read(loop, event)

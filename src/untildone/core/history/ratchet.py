@@ -28,7 +28,7 @@ def due(loop: Loop, gates_of: GatesOf) -> RunGates | None:
 
 
 def weighed(loop: Loop, event: GatesRan) -> Loop:
-    """The loop after its checks have run. If fewer hold than before, the workspace is to be put back, and the agent is told."""
+    """The loop after its checks have run. If fewer hold than before, the workspace is to be put back, and the next prompt says so."""
     held = tuple(result.command for result in event.results if result.passed)
     loop = replace(loop, weighed=event.seen, gate=None)
     if loop.held is not None and len(held) < len(loop.held.commands):

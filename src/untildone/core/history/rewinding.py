@@ -1,4 +1,4 @@
-"""Finds where a loop was after an iteration, for a rewind, and words what its agents are told about it."""
+"""Finds where a loop was after an iteration, for a rewind, and words the account of it for the agents."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Login:
     variables: tuple[str, ...] = ()
     """Environment variables that each log the program in."""
     files: tuple[str, ...] = ()
-    """Files, relative to the home folder, each of which is one."""
+    """Files, relative to the home folder: if one of them exists, the program is logged in."""
 
 
 def is_older(version: str, than: str) -> bool:
@@ -120,8 +120,8 @@ class Needs:
     """Files and folders that steer it, mostly inside the writable ones. They are created if they do not exist: else a program in
     the box could create them, and steer the program outside of it."""
     of_projects: tuple[str, ...] = ()
-    """Folders that steer it in one project, such as its memory: `*` stands for the path of the project, with a dash for each sign that
-    is no letter or digit. Those of other projects are read-only, and created where the project has a folder and not yet this one."""
+    """Folders that steer it in one project, such as its memory. `*` stands for the path of the project, with a dash for each character
+    that is not a letter or digit. Those of other projects are read-only; where one lacks it, it is created."""
     fresh: tuple[str, ...] = ()
     """Folders inside the writable ones with scripts that every running session executes: in a box it gets new ones, which are thrown
     away. Else a program in the box could change those of a session outside."""
@@ -151,8 +151,8 @@ class Agent(Protocol):
     login: Login
     capabilities: Capabilities
     steering_files: tuple[str, ...]
-    """Files of a workspace that tell the program what to do: settings, hooks, memory files. By name, or by the last parts of the path; a
-    folder ends in `/`. A worker can write them, so no reviewer may find them."""
+    """Files of a workspace that steer the program: settings, hooks, memory files. By name, or by the last parts of the path; a folder
+    ends in `/`. A worker can write them, so they are hidden from reviewers."""
 
     @property
     def hook(self) -> HookSide | None:

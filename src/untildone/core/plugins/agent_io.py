@@ -36,7 +36,7 @@ class Request:
     version: str = ""
     """The version of the program, where an option depends on it; empty: unknown."""
     folder: str = ""
-    """The absolute path of the folder in which the program runs, for programs that must be told; empty: unknown."""
+    """The absolute path of the folder in which the program runs, for programs that need it in the request; empty: unknown."""
     meters: bool = False
     """Whether the program shall report its usage message by message, if it can: dollars or tokens are limited."""
     prices: Prices = PUBLISHED
@@ -167,14 +167,14 @@ class SideReader(ABC):
 
     @abstractmethod
     def feed_side(self, line: bytes) -> tuple[AgentEvent, ...] | None:
-        """Take one line, without its line end. None: it is not for this reader, so on standard error it is what it seems."""
+        """Take one line, without its line end. None: it is not for this reader. On standard error it is then ordinary error output."""
 
 
 class Conversation(ABC):
     """A `Reader` that also writes: the turn of a program that takes requests on its standard input, and makes some of its own.
 
     The engine keeps standard input open, writes `outgoing` at the start and after every line, and ends the program once the turn has
-    ended, or keeps it for the `next_turn`. The program's output alone can be replayed: then nobody asks for `outgoing`."""
+    ended, or keeps it for the `next_turn`. A replay feeds only the program's output, and never reads `outgoing`."""
 
     @property
     @abstractmethod

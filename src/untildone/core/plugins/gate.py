@@ -179,7 +179,7 @@ class PlainGate:
         return ""
 
     def trials(self, work: Work) -> Planned:
-        raise NotImplementedError(f"the gate {self.name} is no proof")
+        raise NotImplementedError(f"the gate {self.name} is not a proof")
 
     def headline(self, reason: str, command: str) -> str:
         return f"The gate `{self.name}` failed: {reason}."

@@ -94,7 +94,7 @@ def parse(text: str) -> HostRule:
     host = host_of(name.removeprefix("*."))
     if host is None or (domain and (address_of(host) is not None or "." not in host)):
         raise ValueError(
-            f"{text[:60]!r} is no host: give a name such as example.com, *.example.com or example.com:8080"
+            f"{text[:60]!r} is not a host: give a name such as example.com, *.example.com or example.com:8080"
         )
     return HostRule(f".{host}" if domain else host, port)
 
@@ -126,7 +126,7 @@ def host_of(text: str) -> str | None:
 
 
 def address_of(text: str) -> IPv4Address | IPv6Address | None:
-    """The address in a text; one of IPv4 in the clothes of IPv6 as that of IPv4; None: it is no address."""
+    """The address in a text; None: it is not an address. An IPv4 address that is written as IPv6 is returned as IPv4."""
     try:
         address = ip_address(text)
     except ValueError:

@@ -1,7 +1,7 @@
 """Which variables of a person's environment their agents and checks get: those of a table, those of the agent, those that the person names.
 
-A shell knows keys of clouds, tokens and passwords that no agent and no check needs. What is in no table is left out, and told where
-something seems to miss it.
+A shell knows keys of clouds, tokens and passwords that no agent and no check needs. What is in no table is left out. A
+sentence names it where a check or an agent seems to miss it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PRIVATE = (
     "UNTILDONE_PROFILES",
     SOCKET,
 )
-"""Variables of untildone that nobody gets, whatever the person names."""
+"""Variables of untildone that no agent and no check gets, whatever the person names."""
 SSH = ("SSH_AUTH_SOCK", "SSH_AGENT_PID")
 """The person's SSH agent: these pass with `--allow-ssh`."""
 

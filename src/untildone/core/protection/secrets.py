@@ -108,8 +108,8 @@ class Redactor:
     def bytes(self, content: bytes) -> bytes:
         content = self._replaced(content)
         if self._needles and _has_escape(content):
-            # An escape sequence inside a secret hides it from a search, not from a reader. Whether a letter belongs to the sequence or to
-            # the secret cannot be told.
+            # An escape sequence inside a secret hides it from a search, not from a reader. It is unknown whether a letter belongs to the
+            # sequence or to the secret.
             for hidden in (_ESCAPES, _ALONE):
                 plain = re.sub(hidden, b"", content)
                 redacted = self._replaced(plain)

@@ -89,7 +89,7 @@ def read(text: str) -> Attested:
     except KeyError as problem:
         raise NoReceipt(f"it has no field {problem}") from None
     except (ValueError, TypeError, AttributeError, RecursionError):
-        raise NoReceipt("it is no JSON document of the form of a receipt") from None
+        raise NoReceipt("it is not a JSON document with the form of a receipt") from None
     return Attested(fields, envelopes)
 
 

@@ -42,9 +42,9 @@ def read_object(content: bytes) -> dict[str, Any]:
     try:
         value, end = _scanner(text, 0)
     except StopIteration:
-        raise ValueError("it is empty or no JSON") from None
+        raise ValueError("it is empty or not JSON") from None
     if not isinstance(value, dict) or text[end:].strip(_BLANKS):
-        raise ValueError("it is no JSON object")
+        raise ValueError("it is not a JSON object")
     return value
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from untildone.system.box.sandbox import Box
 
 LETTERS, WORD_LENGTH = "BCDFGHJKMNPQRSTVWXZ23456789", 10
-"""Of the words that are drawn for reviewers: no letter that looks like another, and no vowel. Too long to be guessed from the digest."""
+"""Letters and length of the words that are drawn for reviewers. No letter looks like another, none is a vowel, and a word is too long to
+be guessed from its digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ class Asking:
         )
 
     def _kept_back(self) -> tuple[Mapping[str, str], tuple[str, ...]]:
-        """What the agent finds in the place of tests that are kept back, and what else tells of them. UsageError if they are not known."""
+        """Stubs for the tests that are kept back, and paths of other files that reveal these tests. UsageError if the tests are unknown."""
         from untildone.engine.verdicts import keeping_back
 
         try:

@@ -60,7 +60,7 @@ class Forks:
         could = action.ask.role is Role.SUPERVISOR and action.session is SessionUse.NEW and self._is_forkable(action)
         if session is None or session.transcript or not could or self._record(action, session.session_id) is None:
             return ()
-        return ("A fresh supervisor is asked: nobody can vouch for the transcript of the agent's session.",)
+        return ("A fresh supervisor is asked: the transcript of the agent's session may have been changed.",)
 
     def _is_forkable(self, action: AskAgent) -> bool:
         """Whether worker and supervisor are the same agent, which can fork its session."""

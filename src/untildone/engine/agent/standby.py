@@ -19,7 +19,7 @@ from untildone.engine.boxes.network import Connected
 from untildone.system.program.process import Ended, Open
 
 MOST_TURNS = 20
-"""Of one process. The next one resumes the session, so that what a program piles up in its memory goes."""
+"""Turns of one process. The next process resumes the session, so that the memory of the last one is freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Warm:
     key: Key
     program: Open
     talk: Conversation
-    """That of its last turn."""
+    """The conversation of its last turn."""
     link: Connected
     context: ExitStack
     """Ends what belongs to the process, such as the proxy of its box."""

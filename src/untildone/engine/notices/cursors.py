@@ -17,5 +17,5 @@ def place_of(store_name: str) -> str:
 
 
 def cursor(store_name: str, loop_id: str) -> str:
-    """The file that says what of a loop's journal was turned into notices. It exists if people are to be told about the loop."""
+    """The file that says how much of a loop's journal was turned into notices. It exists if notifications are sent about the loop."""
     return os.path.join(state_folder.folder(), FOLDER, place_of(store_name), CURSORS, loop_id)

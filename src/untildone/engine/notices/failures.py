@@ -27,7 +27,7 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A notification that did not arrive, or of which that is not known."""
+    """A notification that did not arrive, or may not have arrived."""
 
     loop_id: str
     at: str

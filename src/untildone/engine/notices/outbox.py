@@ -35,7 +35,7 @@ class State(StrEnum):
 
     WAITING = "waiting"
     BEGUN = "begun"
-    """Written before it is sent. If a process dies after this, nobody knows whether it arrived, and it is not sent again."""
+    """Written before it is sent. If a process dies after this, it is unknown whether it arrived, and it is not sent again."""
     DONE = "done"
 
 
@@ -107,7 +107,7 @@ class Outbox:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Hold the lock under which entries become notices: a runner and a process that tells for a hook may do that for one loop."""
+        """Hold the lock under which entries become notices: a runner and the process that a hook starts may do that at once."""
         descriptor = os.open(self._root / FOLDING, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             with locks.locked(descriptor, FOLD_WITHIN):

@@ -233,7 +233,7 @@ class OutboxNotifier:
             _log.warning("Loop %s: a notification failed: %s", item.fields.get("loop_id"), self._clean(attempt.problem))
 
     def _note(self, name: str, item: Item, attempt: notify.Attempt) -> None:
-        """Keep how the last attempt went, for `doctor`: the process that sends may have no log that anybody reads."""
+        """Record the result of the last attempt for `doctor`: the process that sends may have no log."""
         if attempt.problem:
             failures.note(self._store_name, name, str(item.fields.get("loop_id")), self._redactor.text(attempt.problem))
         else:

@@ -44,7 +44,7 @@ from untildone.faces.api.schemas.typed import entry_schemas
 from untildone.operations.driving.service import Service
 from untildone.operations.serving.repeated import RepeatedRequests
 from untildone.operations.showing.following import LoopViews
-from untildone.operations.showing.money import Purse
+from untildone.operations.showing.money import SpendTotals
 from untildone.operations.showing.outputs import Outputs
 
 LOOPBACK_NAMES = ("localhost", "untildone.localhost")
@@ -85,7 +85,7 @@ def create_app(service: Service, keys: Keys, names: Iterable[str] = LOOPBACK_NAM
     app.state.following = EventStreams()
     app.state.feed = LoopFeed(service)
     app.state.views = LoopViews(lambda loop_id: service.fleet.problems.get(loop_id, ""), lambda _entry, _loop: ())
-    app.state.purse = Purse(service)
+    app.state.spend_totals = SpendTotals(service)
     app.state.outputs = Outputs()
     app.state.stats = RequestStats()
     explain_errors(app)
@@ -184,7 +184,7 @@ def _take_defaults_away(schema: dict[str, Any]) -> None:
 
 
 def _take_null_away(schema: dict[str, Any]) -> None:
-    """Query parameters and headers are left out, never null: a client that sends `null` sends a word of four letters."""
+    """Remove null from the types of query parameters and headers: they are left out, and `null` in them is an ordinary text."""
     kinds = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
     if len(kinds) == 1:
         del schema["anyOf"]

@@ -118,7 +118,7 @@ class LoopFeed:
         return self._told_at.get(loop_id, float("-inf")) + AT_MOST_EVERY - time.monotonic()
 
     def _due(self) -> list[str]:
-        """The changed loops that may be told of now. Another change while their lines are made counts anew."""
+        """The changed loops whose lines may be sent now. A change while a line is made counts as a new one."""
         due = [loop_id for loop_id in self._changed if self._wait_for(loop_id) <= 0]
         self._told_at = {loop_id: at for loop_id, at in self._told_at.items() if self._wait_for(loop_id) > 0}
         for loop_id in due:

@@ -15,7 +15,7 @@ _PREFIX = "untildone_"
 
 
 def text(service: Service, streams: int, stats: RequestStats) -> str:
-    """All metrics."""
+    """All metrics, in the text format of Prometheus."""
     rows = service.table.rows()
     lines = (*_of_loops(rows), *_of_driving(service, streams), *_of_requests(stats))
     return "".join(f"{line}\n" for line in lines)

@@ -53,8 +53,8 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP request, or has too large a head, in the form of all errors."""
-        detail = f"This is no HTTP request, or its address and headers are larger than {LARGEST_HEAD:,} bytes."
+        """Answer a request that is not HTTP, or whose head is too large, in the form of all errors."""
+        detail = f"This is not an HTTP request, or its address and headers are larger than {LARGEST_HEAD:,} bytes."
         body = json.dumps(problem_fields(Code.NOT_PARSED, detail, "put what is long into the body")).encode()
         headers = [("content-type", MEDIA_TYPE), ("content-length", str(len(body))), ("connection", "close")]
         for event in (

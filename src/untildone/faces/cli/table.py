@@ -50,7 +50,9 @@ COMMANDS = {
     "agents": Place("setup.agents:command", "The agents: which are installed, and what they can do."),
     "config": Place("setup.config:command", "The settings in effect, and where each comes from."),
     "init": Place("setup.init:command", "Write an untildone.toml with what was found in this folder."),
-    "doctor": Place("setup.doctor:command", "Is everything here that untildone needs, and how is the rest fixed?"),
+    "doctor": Place(
+        "setup.doctor:command", "Check that this machine has what untildone needs; say how to fix the rest."
+    ),
     "supervisor": Place("setup.supervisor:command", "`supervisor init` writes a starter SUPERVISOR.md."),
     "demo": Place("runs.demo:command", "Watch a loop catch an agent that lies."),
     "wrap": Place("sessions.wrap:command", "Your agent at its own terminal, with a supervisor at every stop."),
@@ -60,10 +62,12 @@ COMMANDS = {
     "mcp": Place("servers.mcp:command", "Loops as tools for other agents and editors (MCP)."),
     "acp": Place("servers.acp:command", "An agent for editors that does not stop before it is verified (ACP)."),
     "robot-docs": Place("setup.robot_docs:command", "A page for agents: when and how to hand a job over."),
-    "worker": Place("servers.worker:command", "This machine's share of a cluster that drives loops on many machines."),
+    "worker": Place("servers.worker:command", "Drive loops of a cluster on this machine."),
     "completion": Place("setup.completion:command", "Print the completion script of a shell."),
     "_wrapped": Place("sessions.wrap:begin", "Begin a loop in a wrapped session; its hook starts this.", hidden=True),
-    "_tell": Place("sessions.tell:command", "Tell people about a loop; the stop hook starts this.", hidden=True),
+    "_tell": Place(
+        "sessions.tell:command", "Send the notifications of a loop; the stop hook starts this.", hidden=True
+    ),
     "_drive": Place("runs.background:command", "Drive a loop; --detach starts this.", hidden=True),
 }
 

@@ -188,7 +188,7 @@ class Transport:
             await response.aclose()
 
     def _refused(self, answer: Answer) -> sse.Message:
-        """The end of a stream that has nothing more to send; raises what else the answer says."""
+        """The end message for a stream that has ended. Raises for any other answer."""
         if (pause := answer.again_in) is not None:
             raise _Refused(pause)
         self._final(answer)

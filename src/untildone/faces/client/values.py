@@ -1,4 +1,4 @@
-"""What a server tells about loops, as values. Whole loops, entries and results of checks are those of the core."""
+"""What a server returns about loops, as values. Whole loops, entries and results of checks are those of the core."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Loops(Protocol):
 
 
 def with_checks(own: Sequence[str], added: Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The given settings, with the checks of the project and those that it does not have."""
+    """The given settings, with the project's own checks followed by the added checks that it lacks."""
     new = [check for check in added if check not in own]
     return {**given, "checks": [*own, *new]} if new else dict(given)
 

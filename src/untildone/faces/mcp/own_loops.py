@@ -41,9 +41,9 @@ async def start(
     checks: Annotated[
         Sequence[str], Field(description="Commands that must exit with 0; none: those of your loop")
     ] = (),
-    rounds: Annotated[int | None, Field(ge=1, description="At most so many rounds of yours; unset: half")] = None,
-    minutes: Annotated[float | None, Field(gt=0, description="At most so many minutes of yours; unset: half")] = None,
-    cost: Annotated[float | None, Field(gt=0, description="At most so many dollars of yours; unset: half")] = None,
+    rounds: Annotated[int | None, Field(ge=1, description="At most this many of your rounds; unset: half")] = None,
+    minutes: Annotated[float | None, Field(gt=0, description="At most this many of your minutes; unset: half")] = None,
+    cost: Annotated[float | None, Field(gt=0, description="At most this many of your dollars; unset: half")] = None,
     children: Annotated[int, Field(ge=0, description="How many of your loops it may start itself")] = 0,
 ) -> dict[str, Any]:
     """Start a loop for a part of your job, in a git worktree, from your last commit. Returns at once."""
@@ -62,7 +62,8 @@ async def show(loop: LoopName) -> dict[str, Any]:
 
 
 async def wait(
-    loop: LoopName, seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="At most so long")] = 45.0
+    loop: LoopName,
+    seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="Seconds to wait at most")] = 45.0,
 ) -> dict[str, Any]:
     """Wait until a loop rests, or until the time is over: call it again then."""
     return dict(await _ask("wait", loop=loop, seconds=seconds))

@@ -81,7 +81,7 @@ class _Answering:
             self._tasks.cancel_scope.cancel()
 
     async def manager(self) -> StreamableHTTPSessionManager:
-        """What answers requests. Only the first caller waits for it to be loaded, and the application goes on meanwhile."""
+        """The manager that answers requests. The first call loads it in a thread, so that the application does not block."""
         async with self._loading:
             if self._ready is None:
                 assert self._tasks is not None, "the application has not started"

@@ -80,9 +80,9 @@ class Tools:
         ] = (),
         agent: Annotated[str | None, Field(description="Which agent works; unset: the project's choice")] = None,
         mode: Annotated[str | None, Field(description=names.put_in("One of: {modes}"))] = None,
-        rounds: Annotated[int | None, Field(ge=1, description="At most so many rounds")] = None,
-        minutes: Annotated[float | None, Field(gt=0, description="At most so many minutes of work")] = None,
-        cost: Annotated[float | None, Field(gt=0, description="At most so many dollars")] = None,
+        rounds: Annotated[int | None, Field(ge=1, description="At most this many rounds")] = None,
+        minutes: Annotated[float | None, Field(gt=0, description="At most this many minutes of work")] = None,
+        cost: Annotated[float | None, Field(gt=0, description="At most this many dollars")] = None,
         worktree: Annotated[bool, Field(description="True: work in a new git worktree, not in the folder")] = False,
         folder: Annotated[
             str | None, Field(description="The project, if a server has several; unset: the first of them")
@@ -100,7 +100,7 @@ class Tools:
         return Started(**answers.of(created.loop).model_dump(), notices=list(created.notices))
 
     async def list_loops(
-        self, newest: Annotated[int, Field(ge=1, le=1000, description="At most so many")] = NEWEST
+        self, newest: Annotated[int, Field(ge=1, le=1000, description="At most this many loops")] = NEWEST
     ) -> list[LoopAnswer]:
         """The loops that are kept, newest first."""
         return [answers.of(loop) for loop in await asyncio.to_thread(self._loops.newest, newest)]
@@ -112,7 +112,7 @@ class Tools:
     async def wait(
         self,
         loop: LoopName,
-        seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="At most so long")] = 45.0,
+        seconds: Annotated[float, Field(gt=0, le=LONGEST_WAIT, description="Seconds to wait at most")] = 45.0,
     ) -> LoopAnswer:
         """Wait until a loop rests (paused, completed or failed), or until the time is over: call it again then."""
         store, loop_id = await asyncio.to_thread(self._loops.find, loop)

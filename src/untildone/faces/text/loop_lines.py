@@ -338,9 +338,9 @@ def _controlled(
         case PauseRequested(outcome=Outcome.INTERRUPTED):
             return (Line("Interrupted: ending the round and saving.", Kind.WARNING),)
         case PauseRequested(urgency=urgency):
-            return (Line(f"A person wants a pause {_when(urgency)}.", Kind.WARNING),)
+            return (Line(f"A person asked for a pause {_when(urgency)}.", Kind.WARNING),)
         case StopRequested(urgency=urgency):
-            return (Line(f"A person wants the end {_when(urgency)}.", Kind.WARNING),)
+            return (Line(f"A person asked to end the loop {_when(urgency)}.", Kind.WARNING),)
 
 
 def _when(urgency: Urgency) -> str:

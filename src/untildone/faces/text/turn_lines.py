@@ -55,7 +55,7 @@ def of_end(event: TurnEnded | TurnInterrupted | TurnRetried | LimitReached, at: 
 
 WHY_INTERRUPTED = {
     Interruption.CONTROL: "a person or a signal ended it",
-    Interruption.PERSON: "a person wants to speak",
+    Interruption.PERSON: "a person wants to write a message",
     Interruption.TIMEOUT: "it took longer than a round may take",
     Interruption.BUDGET: "the budget of the loop is used up",
     Interruption.CRASH: "the runner died",

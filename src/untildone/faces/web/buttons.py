@@ -27,7 +27,7 @@ class Button:
     confirm: str = ""
     """A question that is asked first."""
     done: str = ""
-    """What is said afterwards."""
+    """The message that is shown afterwards."""
     then: str = ""
     """Where to go afterwards; {name} is taken from the answer."""
     dialog: str = ""
@@ -39,7 +39,7 @@ class Button:
 
     @property
     def is_answer(self) -> bool:
-        """Whether it stands for the box of an answer."""
+        """Whether it stands for the field of an answer."""
         return self.name == ANSWER
 
 

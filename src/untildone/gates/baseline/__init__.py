@@ -1,4 +1,4 @@
-"""The baseline: each check runs once before the first round. It judges no claim; it tells what a check says before any work."""
+"""The baseline: each check runs once before the first round. It judges no claim; it records the result of a check before any work."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _why_skipped(ran: CommandRan, report: RunnerReport) -> str:
     """Why skipped tests are no proof: the code that they test skipped them."""
     if not ran.skipping or not (report.skipped or report.xfailed):
         return ""
-    return f"{report.words}, and {names(ran.skipping)}, which is no test, skips tests or expects them to fail"
+    return f"{report.words}, and {names(ran.skipping)}, which is not a test, skips tests or expects them to fail"
 
 
 def _why_fewer(ran: CommandRan) -> str:

@@ -127,7 +127,7 @@ def read_all(contents: Iterable[bytes]) -> Recorded:
 
 
 def held_against(ran: CommandRan, recorded: Recorded) -> CommandRan:
-    """The run with the failures that only its JUnit reports tell of."""
+    """The run with the failures that only its JUnit reports have."""
     report = ran.report or RunnerReport()
     if ran.end is not CommandEnd.EXITED or not recorded.failed:
         return ran

@@ -1,4 +1,4 @@
-"""The proof `held_out`: tests that were never in the workspace hold too. The agent is told that they fail, and not how."""
+"""The proof `held_out`: tests that were never in the workspace hold too. The next prompt says that they fail, and not how."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def problem(loop: Loop, answer: Answer) -> str:
     """Why the answer is neither agreement nor feedback; empty: it is one of them."""
     if not agreement.lacks_word(answer.text, loop.settings.marker):
         return ""
-    return f"its answer ends in {loop.settings.marker.strip()} without the word of the question, which is no agreement"
+    return f"its answer ends in {loop.settings.marker.strip()} without the word of the question, which is not agreement"
 
 
 def verdict(loop: Loop, answer: Answer) -> GateResult:

@@ -104,7 +104,7 @@ def uninstall(place: Installation) -> tuple[str, ...]:
     else:
         config_files.write(place.file, _without_hook(place, now, before if known else None))
     _drop_backup(place)
-    return (f"The hook is out of {place.file}.",)
+    return (f"The hook was removed from {place.file}.",)
 
 
 def _is_plain_json(text: str) -> bool:

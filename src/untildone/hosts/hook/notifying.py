@@ -8,9 +8,9 @@ from untildone.engine.notices.cursors import cursor
 
 
 def tell(root: str, loop_id: str, holder: str) -> None:
-    """Start the process that tells people, if the settings named a channel when the loop began in its session.
+    """Start the process that sends notifications, if the settings named a channel when the loop began in its session.
 
-    `holder`: the process that has the session. Its environment may name channels that agents do not get to know."""
+    `holder`: the process that has the session. Its environment may name channels that agents do not get."""
     home = os.path.dirname(root)
     if os.path.exists(cursor(home, loop_id)):
         _start(home, loop_id, holder)

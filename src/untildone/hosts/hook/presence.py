@@ -1,4 +1,4 @@
-"""The process that has a session open. Its start time tells it from a later process with the same id."""
+"""The process that has a session open. Its start time distinguishes it from a later process with the same id."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def register(root: str, loop: Loop, holder: str) -> None:
 
 
 def _caller() -> int:
-    """The nearest ancestor of the hook that is no shell, for an agent that does not tell its process id; 0: there is none."""
+    """The nearest ancestor of the hook that is not a shell, for an agent that does not report its process id; 0: there is none."""
     from untildone.system import orphans
 
     for process in orphans.line_of(os.getppid()):

@@ -41,7 +41,7 @@ def consult(stop: Stop, action: AskAgent) -> Next:
 
 
 def vouched(stop: Stop) -> str:
-    """The digest of the session's transcript, if a person says nothing in it that the loop has not heard from the person; else empty."""
+    """The digest of the session's transcript, if each prompt of a person in it is also in the loop; else empty."""
     from untildone.engine.verdicts import transcripts
     from untildone.hosts.hook import records
 

@@ -81,7 +81,7 @@ def answer(event: HookEvent, note: Note, deadline: float) -> Reply:
 
 
 def _note_rest(note: Note, loop: Loop) -> None:
-    """Note that the person knows that the loop rests, after others are told: a hook that is killed before does both again."""
+    """Note that the person knows that the loop rests. Notifications come first: a hook that is killed in between does both again."""
     if loop.status.ended:
         sessions.forget(note)
     else:
@@ -95,7 +95,7 @@ def _tell(note: Note) -> None:
 
 
 def _is_news(entry: Entry) -> bool:
-    """Whether people may have to be told about an entry; `core.notices` decides."""
+    """Whether an entry may give a notification; `core.notices` decides."""
     return isinstance(entry.event, Rested | BudgetWarned | LimitReached | GatesRan | SettingsChanged)
 
 

@@ -53,7 +53,7 @@ def _read(value: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, Broken) as problem:
         raise _unreadable(value, str(problem)) from None
     if not isinstance(settings, dict):
-        raise _unreadable(value, "it is no JSON object")
+        raise _unreadable(value, "it is not a JSON object")
     return settings
 
 

@@ -73,7 +73,7 @@ class _Reader:
         """The name of the route that the answer chooses; empty: none."""
         name: str = self.typed(self.fields, "route", str) or ""
         if name and name.lower() not in ROUTES:
-            self.problems.append(f"'{name[:40]}' is no route: {', '.join(ROUTES)}")
+            self.problems.append(f"'{name[:40]}' is not a route: {', '.join(ROUTES)}")
             return ""
         return name.lower()
 
@@ -128,7 +128,7 @@ class _Reader:
         if not word or word == DROPPED:
             return None
         if word not in SubtaskStatus.__members__.values():
-            self.problems.append(f"'{word[:40]}' is no status of a subtask: pending, completed, failed or dropped")
+            self.problems.append(f"'{word[:40]}' is not a status of a subtask: pending, completed, failed or dropped")
             return None
         return SubtaskStatus(word)
 

@@ -82,7 +82,7 @@ class _Edits:
             return None
         number = _WHOLE.match(text)
         if number is None or not 1 <= int(number[0]) <= Limit.ITERATIONS.row.most:
-            self._refuse("Max Allowed", text, f"is no number from 1 to {Limit.ITERATIONS.row.most:,}")
+            self._refuse("Max Allowed", text, f"is not a number from 1 to {Limit.ITERATIONS.row.most:,}")
             return None
         if self.loop.live_in_turn or self.loop.turn is not None:
             self._refuse(
@@ -111,7 +111,7 @@ class _Edits:
             return None
         number = _SCORE.match(text)
         if number is None or float(number[0]) > 100:
-            self._refuse("Review Score", text, "is no number from 0 to 100")
+            self._refuse("Review Score", text, "is not a number from 0 to 100")
             return None
         return float(number[0])
 
@@ -122,7 +122,7 @@ class _Edits:
         if (text := self._changed("current phase")) is not None:
             number = _WHOLE.match(text)
             if number is None or not 1 <= int(number[0]) <= count:
-                self._refuse("Current Phase", text, f"is no number from 1 to {count}")
+                self._refuse("Current Phase", text, f"is not a number from 1 to {count}")
             else:
                 listed |= set(range(1, int(number[0])))
         return tuple(sorted(listed - set(done_phases(self.loop))))
@@ -133,7 +133,7 @@ class _Edits:
             return set()
         listed = {int(number) for number in _NUMBER.findall(text[:1000]) if 1 <= int(number) <= count}
         if not listed and text.strip("[] "):
-            self._refuse("Completed Phases", text, f"holds no number from 1 to {count}")
+            self._refuse("Completed Phases", text, f"does not contain a number from 1 to {count}")
         if lost := set(done_phases(self.loop)) - listed:
             self._refuse("Completed Phases", text, f"lacks {', '.join(map(str, sorted(lost)))}, which stays done")
         return listed

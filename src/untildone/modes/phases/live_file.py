@@ -99,7 +99,7 @@ def pending_lines(loop: Loop) -> list[str]:
     numbers = (number for number in range(1, len(route.phases) + 1) if number not in done)
     lines = [f"Phase {number}: {_pending_phase(loop, route, number)}" for number in numbers]
     if loop.failed_gates:
-        lines.append("Mend what the checks found")
+        lines.append("Fix what the checks found")
     return lines
 
 

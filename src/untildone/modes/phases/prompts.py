@@ -28,9 +28,9 @@ INSTRUCTIONS = {
     "Change nothing yet.",
     Phase.PLAN: "Plan the work.",
     Phase.IMPLEMENTATION: "Carry the plan out, completely, and check that it works.",
-    Phase.REVIEW: "Review all of the work as a stranger would: run the tests, try it, compare it with the task. Mend nothing now. "
+    Phase.REVIEW: "Review all of the work as a stranger would: run the tests, try it, compare it with the task. Fix nothing now. "
     "Give it a score from 0 to 100 (`review_score`), and say what is wrong (`findings`, one sentence each).",
-    Phase.PREVIEW: "Run what was built, look at it as its user would, and mend what is wrong with it.",
+    Phase.PREVIEW: "Run what was built, look at it as its user would, and fix what is wrong with it.",
 }
 
 PLAN_SUBTASKS = """Plan the work: break it into subtasks that can each be done and checked on their own. Answer with all of them in
@@ -49,7 +49,7 @@ MEND_FAILED = (
 )
 
 MEND_CIRCLE = """These subtasks wait for each other, or for one that is not there: {names}. So none of them can be begun. Answer with the
-same subtasks in `subtasks`, with `depends_on` mended."""
+same subtasks in `subtasks`, with `depends_on` corrected."""
 
 MEND_GATES = "All phases are done, but it is not finished: see below. Do what is missing, completely."
 

@@ -37,7 +37,7 @@ def _loop_block(path: str, text: str) -> dict[str, int]:
     block = whole.get("loop", {}) if isinstance(whole, dict) else None
     if not isinstance(block, dict):
         what = "'loop' in it" if isinstance(whole, dict) else "it"
-        raise UsageError(f"Cannot read {path}: {what} is no JSON object.", "fix or delete the file")
+        raise UsageError(f"Cannot read {path}: {what} is not a JSON object.", "fix or delete the file")
     return {name: _number(path, name, value) for name, value in block.items() if name in NAMES}
 
 

@@ -100,7 +100,7 @@ def done_phases(loop: Loop) -> tuple[int, ...]:
 
 
 def current_phase(loop: Loop) -> int | None:
-    """The number of the first phase that is not done; None: all are, or there is no route yet."""
+    """The number of the first phase that is not done; None: all are, or there is not a route yet."""
     route, done = route_of(loop), done_phases(loop)
     numbers = range(1, len(route.phases) + 1) if route else ()
     return next((number for number in numbers if number not in done), None)

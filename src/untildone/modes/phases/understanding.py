@@ -39,7 +39,7 @@ class Understanding:
         self.of_person = not self.in_turn and not loop.live_in_turn
         self.changes: list[SubtaskChange] = []
         self.problems = list(news.problems)
-        """What the next prompt tells the agent."""
+        """What the next prompt says about the answer."""
         self.notes = list(news.problems)
 
     def of_turn(self) -> AnswerRead:
@@ -194,9 +194,7 @@ class Understanding:
         route = route_of(self.loop)
         if route is None or score >= needed:
             return
-        findings = self.news.findings or (
-            f"Mend what the review found: {self.news.summaries.get(0, 'see its answer')}",
-        )
+        findings = self.news.findings or (f"Fix what the review found: {self.news.summaries.get(0, 'see its answer')}",)
         self.notes.append(f"The review gave {score:g} of 100; {needed:g} are needed.")
         self._change(
             *(

@@ -113,7 +113,7 @@ def _status(word: str | None) -> SubtaskStatus | None:
         return None
     plain = {"done": "completed", "in_progress": "pending", "todo": "pending"}.get(word.lower(), word.lower())
     if plain not in SubtaskStatus.__members__.values():
-        raise NotTheAnswer(f"'{word[:60]}' is no status of a task: pending, completed or failed")
+        raise NotTheAnswer(f"'{word[:60]}' is not a status of a task: pending, completed or failed")
     return SubtaskStatus(plain)
 
 

@@ -274,7 +274,7 @@ def _repair_tasks(loop: Loop, answer: ActionAnswer) -> tuple[SubtaskChange, ...]
     if answer.passed:
         return ()
     room = max(1, MOST_TASKS - unfinished(loop.tasks))
-    wrong = answer.failures[:room] or ("Mend what the validation found.",)
+    wrong = answer.failures[:room] or ("Fix what the validation found.",)
     return tuple(
         SubtaskChange(f"fix-{loop.spend.iterations}-{number}", text=text, status=SubtaskStatus.PENDING)
         for number, text in enumerate(wrong, 1)

@@ -14,10 +14,10 @@ progress.md."""
 DEBUG = """Something does not work and the reason is not known. Work with hypotheses: say what could be the cause, gather evidence,
 rule out what the evidence contradicts. Answer in `skillStateUpdates.debug` with `hypotheses` (a list of
 `{"text": "…", "status": "open" | "confirmed" | "ruled_out", "evidence": "…"}`) and `confirmed_hypothesis` (the text of the one that
-the evidence confirms, or null). If you mended the cause, set the tasks that now work to `completed`. `message` says what you
+the evidence confirms, or null). If you fixed the cause, set the tasks that now work to `completed`. `message` says what you
 understood: it is kept in understanding.md."""
 
-VALIDATE = """Validate the work as a stranger would: run the tests, try it, compare with the task. Do not mend anything now. Answer in
+VALIDATE = """Validate the work as a stranger would: run the tests, try it, compare with the task. Do not fix anything now. Answer in
 `skillStateUpdates.validate` with `passed` (true or false) and `failures` (a list of what is wrong, one sentence each; empty if it
 passed). `message` says what you ran and saw: it is kept in validation.md."""
 

@@ -43,7 +43,7 @@ class Codes:
             return self._find(given)[0]
 
     def use(self, given: str) -> Caller | None:
-        """Whose session the code begins; None if it is not valid. It is not valid again."""
+        """The caller whose session the code begins; None if it is not valid. Afterwards it is invalid."""
         with self._lock:
             caller, self._codes = self._find(given)
             return caller

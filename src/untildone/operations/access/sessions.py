@@ -100,7 +100,7 @@ class Sessions:
         return self._folder / digest_of(session_id)
 
     def _make_room(self) -> None:
-        """Delete what has ended, and the oldest sessions if there are too many."""
+        """Delete the ended sessions, and the oldest ones if there are too many."""
         now, ages = self._clock(), []
         for path in self._folder.iterdir():
             with suppress(OSError):

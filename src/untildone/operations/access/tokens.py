@@ -130,7 +130,7 @@ class Tokens:
 
     @contextmanager
     def _changing(self) -> Iterator[list[Token]]:
-        """The list of tokens, under a lock. What the block makes of it is written."""
+        """The list of tokens, under a lock. It is written at the end of the block."""
         with disk.as_store_error(self._path):
             folder = Path(state_folder.made(environment=self._environment))
             descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)

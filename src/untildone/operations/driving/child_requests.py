@@ -26,7 +26,7 @@ def texts(given: Fields, name: str) -> tuple[str, ...]:
     """A list of commands of the request; empty if it is left out. UsageError if it is something else."""
     values = given.get(name) or ()
     if not isinstance(values, list | tuple) or not all(isinstance(each, str) and each.strip() for each in values):
-        raise UsageError(f"`{name}` is no list of texts.", "give commands, or leave it out")
+        raise UsageError(f"`{name}` is not a list of texts.", "give commands, or leave it out")
     if any(len(each) > LONGEST_CHECK for each in values):
         raise UsageError(f"One of `{name}` is longer than {LONGEST_CHECK:,} characters.", "put it into a script")
     return tuple(_usable(each, name) for each in values)
@@ -43,7 +43,7 @@ def count(given: Fields, name: str) -> int:
     """A whole number of the request; 0 if it is left out. UsageError if it is something else."""
     value = given.get(name) or 0
     if isinstance(value, bool) or not isinstance(value, int):
-        raise UsageError(f"`{name}` is no whole number.", "give one, or leave it out")
+        raise UsageError(f"`{name}` is not a whole number.", "give one, or leave it out")
     return value
 
 
@@ -53,4 +53,4 @@ def check_numbers(budget: Budget) -> None:
         amount = limit.of(budget)
         right = int if limit.row.whole else (int, float)
         if amount is not None and (isinstance(amount, bool) or not isinstance(amount, right)):
-            raise UsageError(f"{amount!r} is no amount of {limit.row.unit}.", "give a number")
+            raise UsageError(f"{amount!r} is not an amount of {limit.row.unit}.", "give a number")

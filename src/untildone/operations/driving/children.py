@@ -196,7 +196,8 @@ class Hosted:
             self._report(child_id)
 
     def _report(self, child_id: str) -> None:
-        """Report what a child has used in all, from another thread. It is read when it is written: a report that waited is not old."""
+        """Report what a child has used in all, from another thread. The spend is read when the report is written, so
+        that a report that waited is not outdated."""
         self._submissions.submit(lambda loop: below.report_of(self._store, _known(loop, child_id)))
 
     # Threads of requests
@@ -217,7 +218,7 @@ class Hosted:
             self._check(pid)
             verb = verbs.get(str(request.get("verb")))
             if verb is None:
-                raise UsageError("That is no request about loops.", f"ask for one of {', '.join(verbs)}")
+                raise UsageError("That is not a request about loops.", f"ask for one of {', '.join(verbs)}")
             return {"result": verb(request)}
         except UntilDoneError as problem:
             return {"error": problem.sentence, "hint": problem.hint}

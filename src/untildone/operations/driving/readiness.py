@@ -15,7 +15,7 @@ from untildone.core.errors import StoreError, UntilDoneError
 ANSWER_WITHIN = 3.0
 """Seconds that a part has to answer."""
 FRESH_FOR = 1.0
-"""Seconds for which an answer holds: probes that come more often ask nobody."""
+"""Seconds for which an answer holds: probes that come more often get the last one."""
 LEAST_FREE = 64 << 20
 """Bytes that must be free on a disk."""
 _log = logging.getLogger(__name__)

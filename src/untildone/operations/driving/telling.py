@@ -15,7 +15,7 @@ from untildone.store import Store
 
 
 def expect(store: Store, loop: Loop, environment: Mapping[str, str]) -> None:
-    """Have people told about a loop from now on, if the settings name a channel. MissingPackage if that channel cannot work."""
+    """Send notifications about a loop from now on, if the settings name a channel. MissingPackage if that channel cannot work."""
     _telling(store, environment).expect(store.name, loop, journal_of(store, loop.loop_id))
 
 

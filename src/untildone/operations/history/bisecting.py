@@ -64,7 +64,7 @@ def bisect(
 def _loop(store: Store, loop_id: str, checks: tuple[str, ...]) -> Loop:
     loop = store.load(loop_id)
     if loop.not_ours:
-        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing that it says is believed")
+        raise NotOurs(f"Loop {loop_id} is not ours: {loop.not_ours}.", "nothing in it is trusted")
     if store.is_driven(loop_id):
         raise LoopBusy(f"Loop {loop_id} is at work.", "pause it first")
     if loop.settings.remote is not None:
@@ -92,7 +92,7 @@ def _rounds(store: Store, loop: Loop, good: int | None, bad: int | None) -> tupl
 
 
 def _check_ends(before: Snapshot, broke: Snapshot, runs: _Runs) -> None:
-    """Both sides of the round that was found must have been checked: the first and the last are only taken for granted at first."""
+    """Raise UsageError unless the checks hold before the round that was found and fail after it: the search assumes that of both ends."""
     if not runs.holds(before):
         raise UsageError(
             f"The checks fail after round {before.iteration} already.",

@@ -37,8 +37,8 @@ def retry(
 ) -> Loop:
     """Let a loop that failed, was stopped or was given up go on from where it was; with `from_round`, from before that round.
 
-    `changes` of its budget take effect before anybody drives it. A paused loop is resumed, and `asks_person` means what it means there;
-    a running one goes on as it is. `host` is the kind of host that will drive it.
+    `changes` of its budget take effect before a runner drives it. A paused loop is resumed (`asks_person`: see `control.resume`); a
+    running one goes on as it is. `host` is the kind of host that will drive it.
     """
     loop = _checked(store, loop_id, Control.RETRY)
     if from_round is not None:
@@ -64,7 +64,7 @@ class Taken:
     kept: str = ""
     """The snapshot of the workspace as it was before; empty: the loop was there already."""
     messages: tuple[str, ...] = ()
-    """What the person said since: the agents do not hear it again."""
+    """The person's messages since then. They are not sent to agents again."""
 
 
 def rewind(

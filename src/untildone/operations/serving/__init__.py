@@ -1,1 +1,1 @@
-"""Parts of every server: requests that are repeated, in whose name they act, a standard input that ends."""
+"""Parts of every server: repeated requests, the caller of a request, and a bounded standard input."""

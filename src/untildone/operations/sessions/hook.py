@@ -159,7 +159,7 @@ def begin(folder: Path, task: str, session: str, flags: dict[str, Any], prompted
 
 
 def expect_notices(store: FileStore, loop_id: str, holder: str) -> None:
-    """Have people told about a loop from now on. The session's process may know channels that agents do not get to know."""
+    """Send notifications about a loop from now on. The environment of the session's process may name channels that agents do not get."""
     from untildone.hosts.hook import presence
     from untildone.operations.driving import telling
 

@@ -123,7 +123,7 @@ def _program(chosen: Settings, arguments: tuple[str, ...], folder: Path, own: Pa
     from untildone.system import orphans
 
     profile = settings.profile(chosen, chosen.agent)
-    status = "untildone: the checks run" if flags.get("review") is False else "untildone: the supervisor looks"
+    status = "untildone: the checks run" if flags.get("review") is False else "untildone: the supervisor reviews"
     injected = injecting.inject(profile.agent, (*profile.args, *arguments), own, status, os.environ)
     request = {"folder": str(folder), "flags": {**flags, "agent": chosen.agent}}
     (own / runs.SETTINGS).write_text(json.dumps(request), encoding="utf-8")

@@ -129,7 +129,7 @@ def _git(folder: Path) -> Iterator[Finding]:
 
 def _terminal(environment: Mapping[str, str]) -> Iterator[Finding]:
     if not (sys.stderr and sys.stderr.isatty()):
-        yield Finding("terminal", State.OK, "This is no terminal: plain lines are printed.")
+        yield Finding("terminal", State.OK, "This is not a terminal: plain lines are printed.")
         return
     columns = shutil.get_terminal_size().columns
     term, encoding = environment.get("TERM", ""), locale.getpreferredencoding()

@@ -70,7 +70,7 @@ def install(
 def _remote(listed: Listed, url: str) -> dict[str, Any]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or not url.isprintable():
-        raise UsageError(f"{url[:200]!r} is no address of a server.", "give one such as http://127.0.0.1:8321/mcp")
+        raise UsageError(f"{url[:200]!r} is not the address of a server.", "give one such as http://127.0.0.1:8321/mcp")
     entry = listed.setup.remote_entry(url)
     if entry is None:
         raise UsageError(f"{listed.agent} takes no MCP server at an address.", "leave out --url")
@@ -94,7 +94,7 @@ def uninstall(agent: str, folder: Path, environment: Mapping[str, str] = os.envi
     else:
         config_files.write(listed.file, after)
     listed.note.unlink(missing_ok=True)
-    return f"untildone is out of {listed.file}."
+    return f"untildone was removed from {listed.file}."
 
 
 def _listed(agent: str, folder: Path, environment: Mapping[str, str], *, for_project: bool) -> Listed:

@@ -60,7 +60,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Sorted:
-    """Loops by what they are to a person, the newest first."""
+    """Loops that need a person, are at work, or are done: the newest first."""
 
     needs: tuple[Row, ...]
     working: tuple[Row, ...]

@@ -58,7 +58,7 @@ class Money:
         return self.days[-1]
 
 
-class Purse:
+class SpendTotals:
     """Adds up what loops spent. A journal is read only if its loop was at work on several days."""
 
     def __init__(self, service: Service) -> None:

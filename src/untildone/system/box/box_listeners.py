@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 FAILED = 125
-"""The exit codes, this one and those of shells, tell the runner that the box has failed and not the program in it."""
+"""The exit code by which the runner knows, as by those of shells, that the box has failed and not the program in it."""
 SCOPED = "scoped"
 CREATE_RULES, _RESTRICT_SELF = 444, 446
 """Calls of Landlock, with the same numbers on every kind of machine."""

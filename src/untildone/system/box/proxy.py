@@ -110,7 +110,7 @@ class Proxy:
             "GLOBAL_AGENT_HTTP_PROXY",
         )
         direct = ("NO_PROXY", "no_proxy", "GLOBAL_AGENT_NO_PROXY")
-        # Node's own clients look for a proxy only if they are told to.
+        # Node's own clients use a proxy only with this variable.
         return {**dict.fromkeys(proxies, address), **dict.fromkeys(direct, _DIRECT), "NODE_USE_ENV_PROXY": "1"}
 
     @property
@@ -176,7 +176,7 @@ class Proxy:
         except Refused as refusal:
             self._log.add(refusal.host, 1, allowed=False)
         except (OSError, ValueError):
-            # The client, the host or the name service failed. The client has been told.
+            # The client, the host or the name service failed. The client has its answer.
             pass
         finally:
             with self._lock:

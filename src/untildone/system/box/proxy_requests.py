@@ -46,7 +46,7 @@ def read(received: bytes) -> Request | None:
     line, *headers = head.split(b"\r\n")
     words = line.split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-        raise BadRequest("the first line is no request")
+        raise BadRequest("the first line is not a request")
     method, target, _ = words
     if method == b"CONNECT":
         name, port = _place(target, None)

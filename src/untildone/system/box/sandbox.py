@@ -104,7 +104,7 @@ class Box:
     """Variables for programs in the box that bubblewrap itself must not have: see `loading.named`."""
     outlived: bool = False
     """Whether what the program leaves running may go on in the box after its end. Then the kernel does not end it together with the
-    process that started the box: somebody else must see to that."""
+    process that started the box: another process must do that."""
 
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic links outside, with where they lead, that programs in the box could replace and must not: the kernel protects no link."""

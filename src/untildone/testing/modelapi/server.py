@@ -1,4 +1,4 @@
-"""The server: one loopback port for all dialects, told apart by path, and a control plane under `/_`."""
+"""The server: one loopback port for all dialects, which differ by path, and a control plane under `/_`."""
 
 from __future__ import annotations
 

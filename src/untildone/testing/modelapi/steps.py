@@ -102,7 +102,7 @@ class Step:
 
 def subscription_limit(resets_at: float, claim: str = "five_hour") -> Step:
     """The answer to a subscriber who has used up a limit (`five_hour`, `seven_day`, `seven_day_opus`, `overage`) until a time (epoch
-    seconds). Claude Code asks no second time then, and tells the exact time in a `rate_limit_event`."""
+    seconds). Claude Code then sends no second request, and reports the exact time in a `rate_limit_event`."""
     unified = "anthropic-ratelimit-unified"
     headers = {
         f"{unified}-status": "rejected",

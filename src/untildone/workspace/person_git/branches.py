@@ -20,7 +20,7 @@ class Branch:
 
 
 def branch_of(repository: str, worktree: str) -> Branch | None:
-    """The branch of a worktree of a repository; None if it has none, or git cannot tell."""
+    """The branch of a worktree of a repository; None if it has none, or if git fails."""
     try:
         name, base = _current(worktree), _current(repository)
         if not name or name == base:

@@ -47,7 +47,7 @@ def unboxed() -> None:
 
 
 class Tangled(Exception):
-    """The changes of person and agent cannot be told apart. The text is the second half of a sentence."""
+    """The changes of person and agent cannot be separated. The text is the second half of a sentence."""
 
     def __init__(self, problem: str, hint: str = "commit or stash your own changes") -> None:
         super().__init__(problem)
@@ -287,7 +287,7 @@ class TurnCommits:
 
 
 class _Separation:
-    """Tells the agent's changes from those of the person."""
+    """Separates the agent's changes from those of the person."""
 
     def __init__(
         self,

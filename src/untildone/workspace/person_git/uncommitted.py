@@ -16,7 +16,7 @@ _LINKED_REPOSITORY = "160000"
 
 
 def uncommitted(path: str, shadow: Shadow, tree: str) -> frozenset[str] | None:
-    """The paths that differ between the last commit and a snapshot; None if there is no commit, or if that cannot be told."""
+    """The paths that differ between the last commit and a snapshot; None if there is no commit, or if they are unknown."""
     root = root_of(path)
     try:
         committed = None if root is None else _committed(root)

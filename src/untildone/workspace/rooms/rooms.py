@@ -285,8 +285,8 @@ class Claim:
         private = self._site.folder / "bytecode"
         copy.remove(private)
         variables = {**environment, "PYTHONPYCACHEPREFIX": str(private)}
-        told = (*notes, *surroundings.notes)
-        return InPlace(RoomKind.RESTORED, self._site.workspace, variables, told, watch.touched)
+        all_notes = (*notes, *surroundings.notes)
+        return InPlace(RoomKind.RESTORED, self._site.workspace, variables, all_notes, watch.touched)
 
     def _watch(self, tree: str, folder: str) -> Watch:
         files = self._trees.files(tree)

@@ -2,7 +2,7 @@
 
 - At the workspace's own path lies the copy, so that absolute paths and editable installs mean the copy.
 - The rest of the file system is read-only; `/tmp`, `/var/tmp`, `/run` and `/dev/shm` are the room's own; the state of untildone is hidden.
-- What agents must not read is hidden: a command runs code of theirs, and its output is told to them.
+- What agents must not read is hidden: a command runs their code, and prompts contain its output.
 - Packages and caches are layers: what a command writes there stays in the room.
 """
 

@@ -1,6 +1,6 @@
 """What a folder contains, by the stamps of its files: whether it is as it was at a moment, and which files differ.
 
-The change time of a file (ctime) cannot be set by a program, so it tells of every change of content, times or name.
+The change time of a file (ctime) cannot be set by a program, so every change of content, times or name changes it.
 """
 
 from __future__ import annotations

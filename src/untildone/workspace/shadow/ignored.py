@@ -19,7 +19,7 @@ from untildone.workspace.shadow.listing import HEAVY
 from untildone.workspace.shadow.values import Stamp, stamp_of
 
 MOST_FILES, MOST_SECONDS = 100_000, 3.0
-"""How much is looked at. What lies beyond is not known, and that is said."""
+"""How many files are compared, and for how long. A sentence says so if there are more."""
 MOST_NAMED = 50
 _SKIPPED = frozenset({
     b".git", b".loop", b"__pycache__", b".pytest_cache", b".mypy_cache", b".ruff_cache", b".hypothesis", b".cache", b".eslintcache",
@@ -53,7 +53,7 @@ class IgnoredChanges:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What to tell people; empty if nothing differs."""
+        """Sentences for people; empty if nothing differs."""
         named = [*_named(self.new, "new"), *_named(self.changed, "changed")]
         folders = [f"{folder}/: {count} ignored files are new or changed" for folder, count in self.packages.items()]
         unknown = [] if self.complete else [f"only the first {MOST_FILES:,} ignored files were compared"]

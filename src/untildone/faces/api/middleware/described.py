@@ -1,6 +1,6 @@
 """Holds requests to the description of the API: its addresses, methods, query parameters and media types.
 
-What OpenAPI describes is what is accepted, with and without a dashboard that is mounted beside it.
+The API accepts what its OpenAPI document describes and nothing else, with and without a dashboard beside it.
 """
 
 from __future__ import annotations

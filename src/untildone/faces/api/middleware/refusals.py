@@ -88,5 +88,5 @@ def login_target(given: str) -> str:
 
 
 def method_of(scope: Scope) -> str:
-    """The method of a request; that of a web socket, which can steer loops, is none of the safe ones."""
+    """The method of a request. A web socket, which can steer loops, has one that is not among the safe methods."""
     return str(scope["method"]) if scope["type"] == "http" else "WEBSOCKET"

@@ -18,7 +18,7 @@ _OWN_SESSION = f"{API}/sessions/current"
 
 
 def is_open(method: str, path: str) -> bool:
-    """Whether anybody may send it: the way in, health, the dashboard's files, and replies, whose routes check a token of one loop."""
+    """Whether a request needs no token: login, health, the dashboard's files, and replies, whose routes check a token of one loop."""
     return path in _OPEN or is_reply(path) or (path.startswith("/assets/") and method in SAFE_METHODS)
 
 

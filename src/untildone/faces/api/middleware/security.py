@@ -83,7 +83,7 @@ class SecurityMiddleware:
             return await WhileAllowed(receive, lambda: self._keys.is_valid(caller)).run(self._app, scope, answer.send)
 
     def _checked(self, scope: Scope, headers: dict[str, str]) -> Refusal | Caller | None:
-        """The caller of the request, None if anybody may send it, or why it is refused."""
+        """The caller of the request; None if it needs none; or why it is refused."""
         if refusal := self._unfit(scope, headers):
             return refusal
         path, is_open = scope["path"], rights.is_open(method_of(scope), scope["path"])

@@ -45,7 +45,9 @@ async def stream_loops(
         str | None,
         Header(pattern=MOMENT, description="The `id` of your last message: loops that changed since then come first"),
     ] = None,
-    follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
+    follow: Annotated[
+        bool, Query(description="Wait for what is still to come; else the stream ends after the last message")
+    ] = True,
 ) -> Response:
     """Every loop that changes, as its line, at most once a second each. Open it before you read the list, and nothing is missed."""
     following.reserve()

@@ -12,7 +12,7 @@ from untildone.faces.api.middleware.keys import Keys
 from untildone.faces.api.schemas.forms import LOOP_ID, TASK_ID
 from untildone.operations.driving.service import Service
 from untildone.operations.showing.following import LoopViews
-from untildone.operations.showing.money import Purse
+from untildone.operations.showing.money import SpendTotals
 from untildone.operations.showing.outputs import Outputs
 
 
@@ -37,8 +37,8 @@ async def _feed(request: Request) -> LoopFeed:
     return cast(LoopFeed, request.app.state.feed)
 
 
-async def _purse(request: Request) -> Purse:
-    return cast(Purse, request.app.state.purse)
+async def _spend_totals(request: Request) -> SpendTotals:
+    return cast(SpendTotals, request.app.state.spend_totals)
 
 
 async def _outputs(request: Request) -> Outputs:
@@ -49,7 +49,7 @@ Serving = Annotated[Service, Depends(_service)]
 WithKeys = Annotated[Keys, Depends(_keys)]
 WithFeed = Annotated[LoopFeed, Depends(_feed)]
 WithViews = Annotated[LoopViews, Depends(_views)]
-WithPurse = Annotated[Purse, Depends(_purse)]
+WithSpendTotals = Annotated[SpendTotals, Depends(_spend_totals)]
 WithOutputs = Annotated[Outputs, Depends(_outputs)]
 WithStreams = Annotated[EventStreams, Depends(_following)]
 LoopId = Annotated[str, Path(pattern=LOOP_ID, description="The whole id of a loop", max_length=100)]

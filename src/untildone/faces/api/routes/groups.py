@@ -41,7 +41,7 @@ class GroupLine(BaseModel):
 
 @router.get("", responses=may_answer(422, 503))
 def list_groups(service: Serving, workspace: Workspace = None) -> list[GroupLine]:
-    """All groups. Only loops that are kept in Postgres have groups: elsewhere this is 422."""
+    """All groups. Only loops that are kept in Postgres have groups: for others the answer is 422."""
     return [_line(group) for group in service.workspace(workspace)[1].groups()]
 
 

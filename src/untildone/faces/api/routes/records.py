@@ -89,7 +89,9 @@ async def stream_events(
     last_event_id: Annotated[
         str | None, Header(pattern=NUMBER, description="The number of the last entry that you have")
     ] = None,
-    follow: Annotated[bool, Query(description="Stay for what is still to come; else the stream ends here")] = True,
+    follow: Annotated[
+        bool, Query(description="Wait for what is still to come; else the stream ends after the last message")
+    ] = True,
 ) -> Response:
     """Every entry of the journal, then each new one until the loop ends. Continues after `Last-Event-ID`."""
     after = int(last_event_id or 0)
@@ -131,7 +133,7 @@ def read_output(
     name: Annotated[str, Path(pattern=OUTPUT, description="The number of a round, or the `output` of a turn")],
     role: Annotated[Role, Query(description="Whose output, for the number of a round")] = Role.WORKER,
     offset: Annotated[int, Query(ge=0, le=10**15, description="The first byte to return")] = 0,
-    limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="So many bytes at most")] = 65_536,
+    limit: Annotated[int, Query(ge=1, le=MOST_OUTPUT, description="At most this many bytes")] = 65_536,
 ) -> Response:
     """What an agent printed in a turn, without secrets."""
     output = output_name(role, int(name)) if name.isdigit() else name

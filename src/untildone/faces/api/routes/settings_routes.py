@@ -39,7 +39,7 @@ Workspace = Annotated[
 def read_settings(
     service: Serving,
     scope: Annotated[
-        SettingsScope, Query(description="What holds in all, or what one file says")
+        SettingsScope, Query(description="The settings in effect, or those of one file")
     ] = SettingsScope.EFFECTIVE,
     workspace: Workspace = None,
 ) -> dict[str, Any]:

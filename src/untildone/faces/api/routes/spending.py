@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from untildone.core.values.codec import to_json
-from untildone.faces.api.routes.common import WithPurse
+from untildone.faces.api.routes.common import WithSpendTotals
 from untildone.faces.api.schemas.problems import may_answer
 from untildone.operations.showing.money import LARGEST_OFFSET, Spent
 
@@ -38,7 +38,7 @@ class SpendState(BaseModel):
 
 @router.get("/spend", response_model=SpendState, responses=may_answer(422, 503))
 def show_spend(
-    purse: WithPurse,
+    totals: WithSpendTotals,
     offset: Annotated[
         int,
         Query(
@@ -49,7 +49,7 @@ def show_spend(
     ] = 0,
 ) -> SpendState:
     """What was spent today and in the last seven days, by day, agent and workspace. Loops that were deleted do not count."""
-    money = purse.look(offset * 60)
+    money = totals.look(offset * 60)
     return SpendState(
         today=_line(money.today),
         week=_line(money.week),

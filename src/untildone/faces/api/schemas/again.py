@@ -26,7 +26,7 @@ class Rewinding(Body):
     """The body of rewind: `to` or `undo`."""
 
     to: Annotated[Round, Field(ge=0)] | None = Field(None, description="As it was after this round; 0: at its start")
-    undo: Flag = Field(default=False, description="Take the last rewind back")
+    undo: Flag = Field(default=False, description="Undo the last rewind")
 
 
 class TakenBack(BaseModel):

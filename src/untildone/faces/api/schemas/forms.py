@@ -1,4 +1,4 @@
-"""The forms that texts and numbers of the API must have, and what is said about a text without its form."""
+"""The forms that texts and numbers of the API must have, and the messages about a text that does not have its form."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class DoingLine(BaseModel):
     kind: DoingKind
     since: Time
     what: str = Field(description="The agent, the command of the check, or why it waits")
-    until: Time | None = Field(description="When a wait is over; null: it is no wait")
+    until: Time | None = Field(description="When a wait is over; null: it is not a wait")
 
 
 class LoopLine(BaseModel):
@@ -213,9 +213,9 @@ class LoopList(BaseModel):
 
     loops: list[LoopLine]
     next: str | None = Field(description="`cursor` of the next page; null: this is the last")
-    total: int = Field(description="How many loops fit, on all pages")
+    total: int = Field(description="How many loops match, on all pages")
     counts: dict[StatusWord, int] = Field(
-        description="How many loops of each status fit in everything but `status`; those without any are left out"
+        description="How many loops of each status match everything but `status`; statuses without loops are left out"
     )
 
 

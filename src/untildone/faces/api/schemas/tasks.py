@@ -28,7 +28,7 @@ class NewTask(Body):
     """The body that adds a subtask."""
 
     text: Text
-    task_id: TaskId | None = Field(None, description="Made up if not set")
+    task_id: TaskId | None = Field(None, description="Generated if not set")
     depends_on: list[TaskId] = Field(default_factory=list, max_length=1000)
     position: Position | None = Field(None, description="Its place in the list; last, if not set")
 
@@ -50,7 +50,7 @@ class TaskOrder(Body):
     """The body that reorders the subtasks."""
 
     order: list[TaskId] = Field(
-        max_length=10_000, description="Ids, the first first; those not named follow as they were"
+        max_length=10_000, description="Ids in the new order; subtasks that are not named follow in their old order"
     )
 
 

@@ -52,7 +52,7 @@ def _facts(store: Store, loop: Loop, *, driven: bool, now: float) -> Iterator[tu
     settings = loop.settings
     yield "status", summaries.status(presence.without_closed_session(store, loop), driven=driven)
     if loop.not_ours:
-        yield "not ours", f"{loop.not_ours}. Nothing that it says is believed."
+        yield "not ours", f"{loop.not_ours}. Nothing in it is trusted."
     if loop.outcome:
         yield "outcome", f"{loop.outcome.word}: {loop.end_sentence} {one_line(loop.reason, 1000)}".rstrip()
     yield from _mode(loop)

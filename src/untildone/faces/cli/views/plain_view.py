@@ -131,7 +131,7 @@ class PlainView:
             self.line(line)
 
     def _speak(self, loop: Loop) -> None:
-        """Show what the agent has said so far, as far as it is for people and not too much to read."""
+        """Show what the agent has written so far: only words for people, and only as many lines as a person can read."""
         text, self._heard = "\n".join(self._heard), []
         if text and _reports_in_json(loop):
             text = output.mode(loop.settings.mode).spoken(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -69,12 +69,6 @@ class Field:
 def fields(declared: Mapping[str, Setting], choices: Mapping[str, tuple[str, ...]]) -> tuple[Field, ...]:
     """A field for each setting. `choices` holds values that are not declared, such as the names of agents."""
     return tuple(_field(each, choices.get(name, each.choices)) for name, each in declared.items())
-
-
-def grouped(all_fields: tuple[Field, ...]) -> Iterator[tuple[Group, tuple[Field, ...]]]:
-    """The fields by their groups, both in the order of declaration."""
-    for group in dict.fromkeys(field.group for field in all_fields):
-        yield group, tuple(field for field in all_fields if field.group == group)
 
 
 def _field(declared: Setting, choices: tuple[str, ...]) -> Field:

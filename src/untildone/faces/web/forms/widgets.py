@@ -33,7 +33,7 @@ class Option:
 
     value: str
     note: str = ""
-    """A word about it, to be translated."""
+    """A remark in one word, to be translated."""
     hint: str = ""
     """What it needs, shown once it is chosen."""
 

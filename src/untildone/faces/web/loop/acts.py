@@ -34,7 +34,7 @@ def _more(t: Texts, view: LoopView) -> Iterator[Button]:
     yield Button("compare", t("Compare with another loop"), href=f"/compare?a={loop_id}")
     rests = loop.status not in (Status.CREATED, Status.RUNNING) and loop.settings.remote is None
     if rests and view.timeline.is_taken_back:
-        yield post(loop_id, "undo-rewind", t("Undo the taking back"), {"undo": True}, route="rewind")
+        yield post(loop_id, "undo-rewind", t("Undo the rewind"), {"undo": True}, route="rewind")
     if rests and loop.settings.checks and len(view.timeline.rounds) > 1:
         yield post(loop_id, "bisect", t("Which round broke the checks?"))
     yield Button("delete", t("Delete"), look="danger", dialog="delete-dialog")

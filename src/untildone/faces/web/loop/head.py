@@ -151,7 +151,7 @@ def _worked_since(view: LoopView) -> float | None:
 def _notices(t: Texts, view: LoopView, need: Need | None) -> Iterator[Notice]:
     loop = view.loop
     if loop.not_ours:
-        yield Notice(t("This loop has no valid seal: nothing that it says is believed."), "bad", quote=loop.not_ours)
+        yield Notice(t("This loop has no valid seal: nothing in it is trusted."), "bad", quote=loop.not_ours)
     if view.problem:
         yield Notice(t("The server cannot drive it."), "bad", quote=view.problem)
     if loop.status is Status.RUNNING:

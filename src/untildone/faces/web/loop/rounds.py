@@ -129,7 +129,7 @@ def _item(t: Texts, view: LoopView, each: Round, *, opened: bool) -> RoundItem:
 
 
 def sections(t: Texts, view: LoopView, each: Round) -> tuple[Section, ...]:
-    """The four parts of a round. Those that tell why it failed are open."""
+    """The four parts of a round. Those that show why it failed are open."""
     going = view.loop.status is Status.RUNNING and each is view.timeline.last and view.loop.turn is not None
     refused = any(not gate.passed for gate in each.gates)
     failed = sum(not gate.passed for gate in each.gates)
@@ -252,7 +252,7 @@ _PLAIN = {
     MomentKind.STOP: "Stop after the round was asked for",
     MomentKind.STOP_NOW: "Stop at once was asked for",
     MomentKind.RETRY: "Retried",
-    MomentKind.UNDO_REWIND: "The taking back was undone",
+    MomentKind.UNDO_REWIND: "The rewind was undone",
     MomentKind.MESSAGE: "Message",
     MomentKind.APPROVE: "Changes were approved",
     MomentKind.REPAIRED: "Damaged state was repaired",

@@ -103,7 +103,7 @@ class LoopPages:
         return self._site.fragment(request, "loop/head.html", head=shown, the_loop=view.loop, **_helpers())
 
     def box(self, request: Request, loop_id: str) -> Response:
-        """The box for a message: what it is called and offers depends on the state of the loop."""
+        """The field for a message. Its label and buttons depend on the state of the loop."""
         t, view = texts_of(request), self._site.look(loop_id)
         return self._site.fragment(
             request, "loop/box.html", head=self._reader.head(t, view), the_loop=view.loop, **_helpers()
@@ -157,7 +157,7 @@ class LoopPages:
             values["outputs"] = [self._output_of(t, view, name) for name in rounds.output_names(of)]
         if part == "changed":
             values |= self._changes(view, of)
-        return Markup(self._site.render(request, f"loop/{part}.html", **values))
+        return Markup(self._site.render(request, f"loop/parts/{part}.html", **values))
 
     def _changes(self, view: LoopView, of: Round) -> dict[str, Any]:
         fixed = {"view_name": "unified", "comments": False, "round_number": of.number, "problem": None}

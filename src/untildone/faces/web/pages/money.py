@@ -15,7 +15,7 @@ from untildone.faces.web.render.plots import Bar, bars
 from untildone.faces.web.shown import money
 from untildone.faces.web.site import Site, texts_of
 from untildone.faces.web.translations.texts import Texts
-from untildone.operations.showing.money import LARGEST_OFFSET, Money, Purse, Spent
+from untildone.operations.showing.money import LARGEST_OFFSET, Money, SpendTotals, Spent
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ def add(app: FastAPI, site: Site) -> None:
     """Add the page, and its fragment."""
 
     def shown(request: Request) -> MoneyView:
-        offset, purse = offset_of(request.query_params.get("offset", "")), cast(Purse, app.state.purse)
-        return view(texts_of(request), purse.look(offset * 60), tuple(site.service.stores), offset)
+        offset, totals = offset_of(request.query_params.get("offset", "")), cast(SpendTotals, app.state.spend_totals)
+        return view(texts_of(request), totals.look(offset * 60), tuple(site.service.stores), offset)
 
     @app.get("/money", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:

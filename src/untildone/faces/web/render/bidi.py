@@ -38,11 +38,6 @@ def mark(character: str) -> Markup:
     return Markup('<span class="hidden-char" title="{}">{}</span>').format(f"{_name(character)} ({code})", code)
 
 
-def has_hidden(text: str) -> bool:
-    """Whether a text holds a hidden character."""
-    return _HIDDEN.search(text) is not None
-
-
 def _code(character: str) -> str:
     return f"U+{ord(character):04X}"
 

@@ -56,7 +56,7 @@ def highlighted(code: str, language: str) -> Markup:
 
 
 def lines_of_file(code: str, path: str) -> list[list[Piece]]:
-    """The lines of a file, each in pieces of one colour. The path tells the language."""
+    """The lines of a file, each in pieces of one colour. The path determines the language."""
     return pieces_of(code, _for_file(path.rpartition("/")[2]))
 
 

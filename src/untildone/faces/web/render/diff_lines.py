@@ -14,7 +14,7 @@ from untildone.faces.web.render.code import Piece
 from untildone.faces.web.render.diffs import FileDiff, Hunk, Line, Side
 
 LONGEST_LINE = 1000
-"""A longer line is cut: it is data, and nobody reads it here."""
+"""A longer line is cut: it is data that people do not read here."""
 LEAST_ALIKE = 0.3
 """The share of two lines that must be equal for the rest to be marked: below, all of it is new."""
 _SIGNS = {Side.BOTH: " ", Side.NEW: "+", Side.OLD: "-"}

@@ -123,7 +123,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     "Which round broke the checks?": ("哪一轮弄坏了检查？", "哪一輪弄壞了檢查？"),
     "Round {n} broke the checks.": ("第 {n} 轮弄坏了检查。", "第 {n} 輪弄壞了檢查。"),
     "Take back": ("退回", "退回"),
-    "Undo the taking back": ("撤销退回", "撤銷退回"),
+    "Undo the rewind": ("撤销退回", "撤銷退回"),
     "Files, state and sessions become as they were after it. What is there now is kept in a snapshot.": (
         "文件、状态和会话将恢复到这一轮结束时的样子。现有内容会保存在快照中。",
         "檔案、狀態和工作階段將恢復到這一輪結束時的樣子。現有內容會保存在快照中。",

@@ -45,7 +45,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "asks you": ("在问你", "在問你"),
     "needs a login": ("需要登录", "需要登入"),
     "{used} of {allowed}": ("{used} / {allowed}", "{used} / {allowed}"),
-    "This loop has no valid seal: nothing that it says is believed.": (
+    "This loop has no valid seal: nothing in it is trusted.": (
         "这个循环没有有效的封印：它的内容不可信。",
         "這個迴圈沒有有效的封印：它的內容不可信。",
     ),
@@ -170,7 +170,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     "Stop after the round was asked for": ("要求在本轮后停止", "要求在本輪後停止"),
     "Stop at once was asked for": ("要求立即停止", "要求立即停止"),
     "Retried": ("已重试", "已重試"),
-    "The taking back was undone": ("已撤销退回", "已撤銷退回"),
+    "The rewind was undone": ("已撤销退回", "已撤銷退回"),
     "Changes were approved": ("改动已批准", "改動已批准"),
     "Damaged state was repaired": ("损坏的状态已修复", "損壞的狀態已修復"),
     "checked": ("已检查", "已檢查"),

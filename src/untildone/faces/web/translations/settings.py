@@ -87,7 +87,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Fail on tampering": ("发现篡改即失败", "發現竄改即失敗"),
     "A claim with signs of tampering is not believed": ("有篡改迹象的完成声明不被相信", "有竄改跡象的完成宣告不被相信"),
     "Ratchet": ("棘轮", "棘輪"),
-    "A round after which fewer checks hold than before is undone, and the agent is told": (
+    "Undo a round after which fewer checks pass than before, and tell the agent": (
         "若某一轮之后通过的检查比之前少，则撤销该轮并告知智能体",
         "若某一輪之後通過的檢查比之前少，則撤銷該輪並告知智能體",
     ),
@@ -188,7 +188,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "Worktree": ("工作树", "工作樹"),
     "Work in a git worktree of its own": ("在独立的 git 工作树中工作", "在獨立的 git 工作樹中工作"),
     "Commit": ("提交", "提交"),
-    "A commit after each iteration": ("每次迭代后提交一次", "每次迭代後提交一次"),
+    "A commit after each round": ("每轮之后提交一次", "每輪之後提交一次"),
     "Retry delay": ("重试间隔", "重試間隔"),
     "Seconds before a failed turn is tried again": ("失败后重试前等待的秒数", "失敗後重試前等待的秒數"),
     "Signing key": ("签名密钥", "簽章金鑰"),
@@ -224,7 +224,7 @@ SETTINGS: dict[str, tuple[str, str]] = {
         "為傳送的內容簽章：X-Untildone-Signature 是內文的 HMAC-SHA256",
     ),
     "Notify on the desktop": ("桌面通知", "桌面通知"),
-    "A notification of the desktop when a loop needs or tells something": (
+    "A desktop notification when a loop needs you or has news": (
         "循环需要或告知某事时显示桌面通知",
         "迴圈需要或告知某事時顯示桌面通知",
     ),

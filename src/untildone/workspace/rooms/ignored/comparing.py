@@ -76,7 +76,7 @@ class Comparison:
         return Surroundings(together, libraries.hidden, (*self._notes, *libraries.notes), tuple(self._signs))
 
     def _output(self, path: str, digest: str) -> Shown | None:
-        """The copy of outputs from the start, unless somebody changed it."""
+        """The copy of outputs from the start, unless it was changed."""
         kept = str(beside.output_folder(self._folder, path))
         if stamps.listing(os.fsencode(kept)).digest() == digest:
             return Shown(path, kept, is_output=True)

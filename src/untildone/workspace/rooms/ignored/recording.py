@@ -198,7 +198,7 @@ def _copy(source: str, target: Path) -> str:
     elif stat.S_ISREG(status.st_mode):
         shutil.copy2(source, target, follow_symlinks=False)
     else:
-        raise OSError(f"{source} is no file")
+        raise OSError(f"{source} is not a file")
     return stamps.content_hash(os.fsencode(target))
 
 

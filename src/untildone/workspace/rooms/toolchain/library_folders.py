@@ -1,6 +1,6 @@
 """Folders outside of a workspace from which the programs on PATH load modules: a table of ecosystems, and where their programs look.
 
-Only folders that this user can change are listed: what nobody can change needs no watching.
+Only folders that this user can change are listed: agents run as this user, and cannot change others.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _has(tree: Collection[str], name: str) -> bool:
 
 
 def _user_sites(environment: Mapping[str, str], prefixes: Iterable[str]) -> Iterator[str]:
-    """Where each Python looks for the user's own packages; also folders that do not exist, because anybody could make them."""
+    """Where each Python looks for the user's own packages; also folders that do not exist, because an agent could make them."""
     base = environment.get("PYTHONUSERBASE") or os.path.join(home_of(environment), ".local")
     for prefix in prefixes:
         for path in glob.glob(os.path.join(glob.escape(prefix), "lib", "python[23]*")):

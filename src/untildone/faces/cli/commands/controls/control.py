@@ -51,7 +51,7 @@ def _show(reached: Reached, loop: Loop | None, action: str, *, at_once: bool, as
     if loop is None or reached.store is None:
         if as_json:
             streams.data().record(summaries.of_unread(reached))
-        streams.talk().prose(f"The runner of loop {reached.loop_id} was told to {action} it {when}.")
+        streams.talk().prose(f"The runner of loop {reached.loop_id} was asked to {action} it {when}.")
         return
     summaries.answer(loop, driven=reached.store.is_driven(loop.loop_id), as_json=as_json)
     if loop.status is Status.RUNNING:

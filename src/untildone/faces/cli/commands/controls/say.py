@@ -46,7 +46,7 @@ def command(name: str, words: Sequence[str], folder: str, as_json: bool) -> int:
     elif not as_json and not heard.notices:
         rests = heard.loop.status is Status.PAUSED and not heard.goes_on
         when = f"when it goes on: `untildone resume {loop_id}`" if rests else "with its next prompt"
-        streams.talk().prose(f"Loop {loop_id} will hear it {when}.")
+        streams.talk().prose(f"Loop {loop_id} gets the message {when}.")
     return 0
 
 

@@ -18,10 +18,10 @@ Pair = tuple[str, str]
 @click.command()
 @parameters.loop_or_last
 @click.option("--add", "added", metavar="TEXT", multiple=True, help="Add a subtask at the end.")
-@click.option("--done", metavar="ID", multiple=True, help="It is done, whoever did it.")
-@click.option("--failed", metavar="ID", multiple=True, help="It does not work.")
-@click.option("--open", "opened", metavar="ID", multiple=True, help="It is to be done, again.")
-@click.option("--reword", metavar="ID TEXT", type=(str, str), multiple=True, help="Change the text of one.")
+@click.option("--done", metavar="ID", multiple=True, help="Mark a subtask as done.")
+@click.option("--failed", metavar="ID", multiple=True, help="Mark a subtask as failed.")
+@click.option("--open", "opened", metavar="ID", multiple=True, help="Mark a subtask as open again.")
+@click.option("--reword", metavar="ID TEXT", type=(str, str), multiple=True, help="Change the text of a subtask.")
 @click.option(
     "--needs",
     metavar="ID IDS",

@@ -64,8 +64,8 @@ def _proved(loop: Loop) -> str:
 
 
 @click.command()
-@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only those of this status.")
-@click.option("--all", "everything", is_flag=True, help=f"All that ended as well, not only the last {ENDED_SHOWN}.")
+@click.option("--status", type=click.Choice([each.value for each in Status]), help="Only loops with this status.")
+@click.option("--all", "everything", is_flag=True, help=f"All ended loops, not only the last {ENDED_SHOWN}.")
 @parameters.place
 @parameters.as_json
 def command(status: str | None, everything: bool, folder: str, as_json: bool) -> int:

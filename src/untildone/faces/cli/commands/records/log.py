@@ -114,7 +114,7 @@ def _show_output(store: Store, loop: Loop, role: Role, iteration: int, *, raw: b
 
 
 class _Words:
-    """Shows what an agent said, in the pieces between its other doings."""
+    """Shows what an agent wrote, piece by piece between its tool calls."""
 
     def __init__(self, data: streams.Output, loop: Loop, role: Role) -> None:
         self._data = data

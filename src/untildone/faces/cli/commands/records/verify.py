@@ -100,7 +100,7 @@ def _verdict(differs: tuple[str, ...] | None, *, holds: bool) -> str:
 
 
 def _tell(signed: Signed, *, as_json: bool) -> int:
-    """Say what a receipt says whose loop is not here. 0 if it says verified, else 6."""
+    """Show a receipt whose loop is not here. Returns 0 if its outcome is verified, else 6."""
     fields, data = signed.fields, streams.data()
     if as_json:
         data.record({"loop_id": signed.loop_id, "signed_by": signed.by, "receipt": dict(fields)})

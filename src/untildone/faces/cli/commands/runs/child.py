@@ -27,7 +27,7 @@ def _share(function: Callable[..., int]) -> Callable[..., int]:
     """An option for each limit of which a child gets a share."""
     for limit, name in reversed(ASKED_AS.items()):
         kind, row = (int if limit.row.whole else float), limit.row
-        function = click.option(f"--{name}", type=kind, metavar=row.metavar, help=f"At most so many {row.unit}.")(
+        function = click.option(f"--{name}", type=kind, metavar=row.metavar, help=f"At most this many {row.unit}.")(
             function
         )
     return function
@@ -37,7 +37,7 @@ def _share(function: Callable[..., int]) -> Callable[..., int]:
 @click.argument("task")
 @click.option("--check", "checks", metavar="CMD", multiple=True, help="A command that must exit with 0; repeatable.")
 @_share
-@click.option("--children", type=int, metavar="N", default=0, help="It may start so many of your loops itself.")
+@click.option("--children", type=int, metavar="N", default=0, help="How many of your loops it may start itself.")
 @parameters.as_json
 def start(task: str, checks: Sequence[str], as_json: bool, **given: float | None) -> int:
     """Start a loop. Without --check, it has the checks of this loop."""
@@ -63,7 +63,7 @@ def show(loop: str, as_json: bool) -> int:
 
 @command.command()
 @loop
-@click.option("--seconds", type=float, default=45.0, metavar="S", help="At most so long.")
+@click.option("--seconds", type=float, default=45.0, metavar="S", help="Seconds to wait at most.")
 @parameters.as_json
 def wait(loop: str, seconds: float, as_json: bool) -> int:
     """Wait until a loop rests, or until the time is over."""

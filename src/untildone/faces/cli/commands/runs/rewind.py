@@ -13,7 +13,7 @@ from untildone.operations.history import retrying
 @click.command()
 @parameters.loop_name
 @click.option("--to", metavar="N", type=click.IntRange(0), help="As it was after round N; 0: before the first one.")
-@click.option("--undo", is_flag=True, help="Take the last rewind back: as it was before it.")
+@click.option("--undo", is_flag=True, help="Undo the last rewind.")
 @parameters.place
 @parameters.as_json
 def command(name: str, to: int | None, undo: bool, folder: str, as_json: bool) -> int:
@@ -38,4 +38,4 @@ def _tell(taken: retrying.Taken) -> None:
     if taken.kept:
         talk.prose(f"What was there is kept: `untildone rewind {loop_id} --undo` brings it back.")
     for text in taken.messages:
-        talk.prose(f"The agent does not hear this again, unless you say it again: {text}")
+        talk.prose(f"The agent does not get this message again, unless you send it again: {text}")

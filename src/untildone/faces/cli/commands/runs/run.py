@@ -40,7 +40,7 @@ class RunCommand(click.Command):
 @setting_flags(Command.RUN)
 @parameters.place
 @click.option("--detach", is_flag=True, help="Start in the background and print the id.")
-@click.option("--cluster", "in_cluster", is_flag=True, help="Have a cluster of machines do it; needs --store.")
+@click.option("--cluster", "in_cluster", is_flag=True, help="Run the loop on a cluster of machines; needs --store.")
 @click.option(
     "--accept-settings",
     is_flag=True,

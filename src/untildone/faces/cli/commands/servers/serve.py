@@ -32,21 +32,23 @@ PAGES_NEED = ("jinja2", "markdown_it", "pygments")
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="The port; 0: any free port."
+)
 @click.option("--allow-remote", is_flag=True, help="Needed for an address that others can reach; they need the token.")
-@click.option("--name", "names", multiple=True, metavar="NAME", help="A name by which others call it; repeatable.")
+@click.option("--name", "names", multiple=True, metavar="NAME", help="Another host name of this server; repeatable.")
 @click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Loops driven at once.")
 @click.option("--dir", "folders", metavar="D", multiple=True, help="A workspace; repeatable (this folder).")
 @parameters.store
 @click.option(
     "--cluster", "in_cluster", is_flag=True, help="New loops are driven by a cluster, not here; needs --store."
 )
-@click.option("--no-dashboard", is_flag=True, help="The API alone.")
+@click.option("--no-dashboard", is_flag=True, help="Serve the API without the dashboard.")
 @click.option("--behind-tls", is_flag=True, help="A proxy in front speaks TLS: cookies are for https only.")
 @click.option(
     "--link", "wants_link", is_flag=True, help="Print a login link of the server that runs at --host and --port."
 )
-@click.option("--quiet", is_flag=True, help="No line for each request.")
+@click.option("--quiet", is_flag=True, help="Do not log each request.")
 @parameters.as_json
 def command(
     host: str,

@@ -27,9 +27,19 @@ _SECONDS = click.FloatRange(1, 10**7)
 @click.option("--slots", type=click.IntRange(1, 256), help="Loops driven at once (4).")
 @click.option("--machine", metavar="NAME", help="What this machine is called (its host name).")
 @click.option("--work-dir", metavar="D", help="Where the loops' repositories are cloned to.")
-@click.option("--heartbeat-timeout", type=_SECONDS, metavar="S", help="Silence after which a machine is dead (30).")
-@click.option("--drain", type=click.FloatRange(0), metavar="S", help="How long turns may go on at the end (600).")
-@click.option("--share", type=_SECONDS, metavar="S", help="How long a loop keeps its slot while others wait (600).")
+@click.option(
+    "--heartbeat-timeout",
+    type=_SECONDS,
+    metavar="S",
+    help="Seconds without a heartbeat after which a machine counts as dead (30).",
+)
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    metavar="S",
+    help="Seconds that running turns get after SIGTERM or Ctrl-C (600).",
+)
+@click.option("--share", type=_SECONDS, metavar="S", help="Seconds that a loop keeps its slot while others wait (600).")
 @click.option("--tls-cert", metavar="FILE", help="The certificate of this client, in PEM format.")
 @click.option("--tls-key", metavar="FILE", help="Its private key.")
 @click.option("--tls-ca", metavar="FILE", help="The certificate of the authority that signed Temporal's.")

@@ -1,4 +1,4 @@
-"""`untildone _tell`: tells people about a loop in a session; its hook starts this and does not wait for it."""
+"""`untildone _tell`: sends the notifications about a loop in a session; its hook starts this and does not wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`untildone doctor`: is everything here that untildone needs, and how is the rest fixed?"""
+"""`untildone doctor`: checks that this machine has what untildone needs, and says how to fix the rest."""
 
 from __future__ import annotations
 
