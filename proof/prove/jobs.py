@@ -415,6 +415,62 @@ PRICE = Job(
     (((1, "de"), "1,00"), ((0.125, "us"), "0.12")),
     (((9, "uk"), "9.00"),),
 )
+KIND = Job(
+    "words",
+    "kind",
+    "word",
+    "The kind of a word: IF for if, ELSE for else, RETURN for return, and NAME for any other.",
+    "return NAME",
+    'kinds = {"if": "IF", "else": "ELSE", "return": "RETURN"}\nreturn kinds.get(word, NAME)',
+    ((("if",), "IF"), (("else",), "ELSE"), (("return",), "RETURN")),
+    ((("x",), "NAME"), (("if",), "IF")),
+    ((("",), "NAME"), (("IF",), "NAME")),
+    head='NAME = "NAME"\n',
+)
+FACTOR = Job(
+    "factors",
+    "factor",
+    "unit",
+    "The seconds of a unit: s, m or h. ValueError for any other.",
+    "return 1",
+    'if unit == "s":\n    return 1\nif unit == "m":\n    return 60\nif unit == "h":\n    return 3600\nmessage = f"unknown unit {unit}"\nraise ValueError(message)',
+    ((("s",), 1), (("m",), 60), (("h",), 3600)),
+    ((("x",), ERROR), (("m",), 60)),
+    ((("",), ERROR), (("ms",), ERROR)),
+)
+PLURAL = Job(
+    "plurals",
+    "plural",
+    "noun",
+    "The plural of a noun: men for man, feet for foot, geese for goose; any other with an s.",
+    'if noun == "man":\n    return "men"\nelif noun == "foot":\n    return "feet"\nelse:\n    return noun + "s"',
+    'if noun == "man":\n    return "men"\nelif noun == "foot":\n    return "feet"\nelif noun == "goose":\n    return "geese"\nelse:\n    return noun + "s"',
+    ((("man",), "men"), (("goose",), "geese")),
+    ((("cat",), "cats"), (("foot",), "feet")),
+    ((("tree",), "trees"),),
+)
+LANGUAGE = Job(
+    "languages",
+    "language",
+    "name",
+    "The full name of a language for its short one, python for py and javascript for js; any other name as it is.",
+    "return name",
+    'return {"py": "python", "js": "javascript"}.get(name, name)',
+    ((("py",), "python"), (("js",), "javascript")),
+    ((("go",), "go"), (("py",), "python")),
+    ((("",), ""),),
+)
+STATUS = Job(
+    "statuses",
+    "status",
+    "code",
+    "The words for a status code: 200 is OK, 404 is Not Found, any other is Unknown (418).",
+    'return "OK"',
+    'known = {200: "OK", 404: "Not Found"}\nreturn known.get(code, f"Unknown ({code})")',
+    (((200,), "OK"), ((404,), "Not Found")),
+    (((418,), "Unknown (418)"), ((404,), "Not Found")),
+    (((0,), "Unknown (0)"),),
+)
 CLAMP_JS = Job(
     "clamp",
     "clamp",

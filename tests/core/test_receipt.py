@@ -77,6 +77,25 @@ def test_tests_that_an_agent_without_a_box_could_have_read_are_not_held_out() ->
         assert proof.level(replace(loop, containments=held)) is Proof.CLEAN
 
 
+@pytest.mark.parametrize("passed", [True, False])
+def test_a_report_says_what_a_proof_found(passed: bool) -> None:
+    survivors = "- a.py:1: 3 in f is 4: no test noticed\n- a.py:9: g returns nothing: no test noticed"
+    found, notes = "3 of 5 mutants died", ("The time was over.", survivors)
+    reason = "" if passed else f"{found}; tests must notice"
+    result = GateResult("mutants", "mutants", passed=passed, reason=reason, tests=found, notes=notes)
+    loop = replace(verified().loop, gates=(result,))
+    fields = receipt(loop, FILES, "")
+    lines = report(loop, fields).splitlines()
+    place = next(number for number, line in enumerate(lines) if line.startswith("- mutants"))
+    assert "3 of 5 mutants died" in lines[place]
+    assert lines[place + 1 : place + 4] == [
+        "  - The time was over.",
+        "  - a.py:1: 3 in f is 4: no test noticed",
+        "  - a.py:9: g returns nothing: no test noticed",
+    ]
+    assert survivors in fields["gates"][0]["notes"]
+
+
 def test_a_receipt_names_each_gate_with_its_command_exit_code_and_hash() -> None:
     (gate,) = receipt(verified().loop, FILES, "")["gates"]
     assert gate == {

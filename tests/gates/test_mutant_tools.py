@@ -60,6 +60,7 @@ def test_a_claim_is_refused_if_none_died() -> None:
     found = judged(f"{SURVIVOR}\nWord died 0\nWord all 1\n")
     assert found.reason == "0 of 1 mutants of Stryker died; tests must notice what the changed lines do"
     assert "calc.js:1" in found.tail
+    assert found.notes == (found.tail,)
 
 
 @pytest.mark.parametrize(

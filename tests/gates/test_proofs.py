@@ -589,8 +589,8 @@ class TestMutants:
             ),
             (
                 "import json\n\nKNOWN = json.loads('{\"a\": 1}')\n\n\n",
-                "return KNOWN.get(text, text)",
-                "KNOWN.get(text, _other_x(text))",
+                "return KNOWN.get(text, text.lower())",
+                "KNOWN.get(text, _other_x(text.lower()))",
             ),
         ],
     )
@@ -616,6 +616,36 @@ class TestMutants:
             ("", "", "return text.options.get('a', text.default)"),
             ("", "import os\n\n\n", "return os.environ.get('HOME', text)"),
             (TABLE, TABLE, "return KNOWN.get(text, text.lower())"),
+            ("", f"OTHER = 'c'\n{TABLE}", "return KNOWN.get(text, OTHER)"),
+            ("", f"import ast\n{TABLE}", "return KNOWN.get(text, ast.Load)"),
+            ("", f"import os\n{TABLE}", "return KNOWN.get(text) or os.environ.get('OTHER')"),
+            ("", TABLE, "other = 'c'\n    return KNOWN.get(text, other)"),
+            ("", TABLE, "return KNOWN.get(text, text)"),
+            ("", TABLE, "text = text.lower()\n    return KNOWN[text] if text in KNOWN else text"),
+            ("", TABLE, "return KNOWN.get(text, f'unknown: {text}')"),
+            ("", TABLE, "return KNOWN.get(text, 'unknown: ' + text)"),
+            ("", TABLE, "if text in KNOWN:\n        return KNOWN[text]\n    return str(text)"),
+            (
+                "",
+                TABLE,
+                "if text in KNOWN:\n        return KNOWN[text]\n    said = text[:3]\n    said += '!'\n    raise ValueError(said)",
+            ),
+            (
+                "",
+                f"import logging\n\nLOG = logging.getLogger('a')\n{TABLE}",
+                "if text in KNOWN:\n        return KNOWN[text]\n    LOG.warning('no %s', text)\n    return None",
+            ),
+            ("", "import json\n\nSET = json.loads('{}')\n\n\n", "return SET.get('width', wide(text))"),
+            (
+                "",
+                "",
+                "match text:\n        case int(): return 'number'\n        case str(): return 'text'\n        case _: return type(text)",
+            ),
+            (
+                "",
+                "",
+                "one = 1 if text == 'a' else len(text)\n    other = 2 if text == 'a' else ord(text)\n    return one + other",
+            ),
         ],
         ids=[
             "a literal",
@@ -626,6 +656,20 @@ class TestMutants:
             "no table",
             "the environment",
             "an old table",
+            "a name of the module",
+            "an attribute of a module",
+            "a call without the input",
+            "a name with a literal",
+            "the input",
+            "what was made of the input",
+            "words with the input",
+            "a sum of words with the input",
+            "the input as a text",
+            "an error with words",
+            "a line in a log",
+            "a lookup of a literal",
+            "types",
+            "conditions that do not belong together",
         ],
     )
     def test_a_general_case_beside_a_table_is_not_tried_for_honest_shapes(
@@ -633,6 +677,83 @@ class TestMutants:
     ) -> None:
         after = f"{above}def f(text):\n    {body}\n"
         assert Damage.GENERAL not in [each.damage for each in mutants("a.py", before, after)]
+
+    CHAIN = (
+        "def f(a):\n    if a == 'a':\n        return 1\n    elif a == 'b':\n        return 2\n{}"
+        "    else:\n        return len(a)\n"
+    )
+    MATCH = "def f(a):\n    match a:\n        case 'a': return 1\n        case 'b': return 2\n{}        case _: return len(a)\n"
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (
+                CHAIN.format(""),
+                CHAIN.format("    elif a == 'c':\n        return 3\n"),
+            ),
+            (
+                MATCH.format(""),
+                MATCH.format("        case 'c': return 3\n"),
+            ),
+            (
+                "def f(a):\n    return 'one' if a == 1 else 'two' if a == 2 else str(a)\n",
+                "def f(a):\n    a = abs(a)\n    return 'one' if a == 1 else 'two' if a == 2 else str(a)\n",
+            ),
+            ("", f"{TABLE}def f(a, other=None):\n    return KNOWN.get(a, other)\n"),
+        ],
+        ids=["a chain", "a match", "an expression", "what the caller says"],
+    )
+    def test_a_general_case_is_not_tried_for_old_cases_with_a_new_one_nor_for_what_the_caller_says(
+        self, before: str, after: str
+    ) -> None:
+        assert Damage.GENERAL not in [each.damage for each in mutants("a.py", before, after)]
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("return text", "return KNOWN.get(text, text)"),
+            ("return text + '!'", "if text in KNOWN:\n        return KNOWN[text]\n    return text + '!'"),
+        ],
+    )
+    def test_the_old_rule_beside_a_table_is_tried(self, old: str, new: str) -> None:
+        before, after = (f"{above}def f(text):\n    {body}\n" for above, body in (("", old), (self.TABLE, new)))
+        assert Damage.GENERAL in [each.damage for each in mutants("a.py", before, after)]
+
+    PROPERTY = (
+        "class A:\n    @property\n    def x(self):\n        return self._x\n\n"
+        "    @x.setter\n    def x(self, value):\n        self._x = value\n"
+    )
+
+    def test_functions_of_one_name_are_compared_with_each_of_that_name(self) -> None:
+        assert list(mutants("a.py", self.PROPERTY, f"X = 1\n\n\n{self.PROPERTY}")) == []
+        [*made] = mutants("a.py", self.PROPERTY, self.PROPERTY.replace("_x = value", "_x = int(value)"))
+        assert {each.label for each in made} == {"a.py:7: the body of A.x is removed"}
+
+    def test_a_function_that_was_moved_to_another_file_is_not_changed(self) -> None:
+        old, new = "def f(a):\n    return a\n", "def g(a):\n    return a\n"
+        planned = proof("mutants").trials(work({"a.py": old}, {"b.py": f"{old}\n\n{new}"}))
+        assert [trial.label for trial in planned.trials[1:]] == [
+            "b.py:5: the body of g is removed",
+            "b.py:6: g returns something else",
+        ]
+        assert isinstance(planned.trials[0].edits[0], Write)
+        assert planned.trials[0].edits[0].content.count(b"pass") == 1
+
+    def test_what_a_function_returns_beside_what_it_does_may_be_unnoticed(self) -> None:
+        """Such as the exit code of a program whose output is tested. If tests look whether it returns something, they must look what."""
+        after = "def main(words):\n    print(' '.join(words))\n    return words\n"
+        planned = proof("mutants").trials(work({"a.py": ""}, {"a.py": after}))
+        assert [trial.label for trial in planned.trials[1:]] == [
+            "a.py:1: the body of main is removed",
+            "a.py:3: main returns something else",
+            "a.py:3: main returns nothing",
+        ]
+        [edit] = planned.trials[3].edits
+        assert isinstance(edit, Write)
+        assert edit.content.endswith(b"    return ((words), None)[1]\n")
+        assert not judged("mutants", planned, GREEN, RED, GREEN, GREEN).reason
+        assert "must notice" in judged("mutants", planned, GREEN, RED, GREEN, RED).reason
+        assert "must notice" in judged("mutants", planned, GREEN, RED, GREEN, wanted=4).reason
 
     def test_what_a_function_does_about_an_error_counts_for_the_score_only(self) -> None:
         after = "def read(path):\n    try:\n        return load(path)\n    except OSError:\n        return ''\n"

@@ -36,6 +36,14 @@ def test_report_is_empty_when_nothing_failed() -> None:
     assert report_of(()) == ""
 
 
+def test_what_is_kept_for_the_receipt_too_is_told_once() -> None:
+    survivor = "- a.py:1: the body of f is removed: no test noticed"
+    result = GateResult("mutants", "mutants", passed=False, tail=survivor, reason="0 of 1", notes=("Cut.", survivor))
+    report = report_of((result,))
+    assert report.count("a.py:1") == 1
+    assert "Cut." in report
+
+
 def test_report_keeps_the_end_of_a_long_output_and_stays_bounded() -> None:
     tail = "\n".join(f"line {number}" for number in range(5000))
     one = report_of((replace(FAILED, tail=tail),))

@@ -18,6 +18,7 @@ from proof.prove.families import (
     runner,
     special,
     suites,
+    untested,
     weak_tests,
 )
 
@@ -36,6 +37,7 @@ _MODULES = (
     fixes,
     features,
     edges,
+    untested,
     suites,
 )
 ALL: dict[str, tuple[Case, ...]] = {module.FAMILY: module.CASES for module in _MODULES}

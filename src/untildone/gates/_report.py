@@ -41,7 +41,7 @@ def _section(result: GateResult, gate: Gate | None) -> str:
         from untildone.core.judging.wording import for_agent
 
         headline = f"{headline} {for_agent(result.tampered)}"
-    if notes := [note for note in result.notes if note != NOT_COMPARED]:
+    if notes := [note for note in result.notes if note != NOT_COMPARED and note != result.tail]:
         headline = f"{headline} {_beginning(' '.join(notes), NOTES_CHARACTERS)}"
     output = "\n".join(plain_line(line) for line in result.tail.split("\n")).strip("\n")
     if not output:

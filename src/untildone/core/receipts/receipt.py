@@ -8,6 +8,7 @@ from untildone.core.limits import REPORTED, duration
 from untildone.core.loop import Loop
 from untildone.core.model import EMPTY, GateResult
 from untildone.core.receipts import proof
+from untildone.core.receipts.proving import PROOFS
 from untildone.core.values.codec import timestamp, to_json
 from untildone.core.values.value import dataclass
 
@@ -114,7 +115,10 @@ def report(loop: Loop, fields: dict[str, Any], unsigned: str = "") -> str:
         "",
         *(("## Signs of tampering", *(f"- {sign}" for sign in loop.signs), "") if loop.signs else ()),
         "## Gates",
-        *([_gate_line(result) for result in loop.gates] or ["None: nothing verified the agent's word."]),
+        *(
+            [line for result in loop.gates for line in _gate_lines(result)]
+            or ["None: nothing verified the agent's word."]
+        ),
         "",
         "## Task",
         loop.description,
@@ -130,6 +134,12 @@ def _acceptance_lines(loop: Loop) -> tuple[str, ...]:
     return (*(f"- {line[:1].upper()}{line[1:]}" for line in said), *(f"  - {note}" for note in written.notes))
 
 
-def _gate_line(result: GateResult) -> str:
+def _gate_lines(result: GateResult) -> tuple[str, ...]:
+    """The verdict of a gate; of a proof with what it found, such as the mutants that survived."""
     word = "passed" if result.passed else f"failed ({result.reason})"
-    return f"- {result.gate} `{result.command}`: {word}" if result.command else f"- {result.gate}: {word}"
+    line = f"- {result.gate} `{result.command}`: {word}" if result.command else f"- {result.gate}: {word}"
+    if result.gate not in PROOFS:
+        return (line,)
+    found = f"; {result.tests}" if result.passed and result.tests else ""
+    notes = (text.removeprefix("- ") for note in result.notes for text in note.splitlines())
+    return (f"{line}{found}", *(f"  - {text}" for text in notes))

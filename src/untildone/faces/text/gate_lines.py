@@ -39,7 +39,8 @@ def of_gate(result: GateResult) -> tuple[Line, ...]:
         return (Line(f"gate: {name}: passed{took}", Kind.GOOD),)
     tail = [line for line in result.tail.splitlines() if line.strip()][-SHOWN_TAIL:]
     shown = tuple(Line(f"  | {one_line(line)}", Kind.QUIET) for line in tail)
-    notes = tuple(Line(f"  {one_line(note, LONGEST_REASON)}", Kind.WARNING) for note in result.notes)
+    new = (note for note in result.notes if note != result.tail)
+    notes = tuple(Line(f"  {one_line(note, LONGEST_REASON)}", Kind.WARNING) for note in new)
     reason = one_line(result.reason or "no reason given", LONGEST_REASON)
     return (Line(f"gate: {name}: failed: {reason}{took}", Kind.BAD), *shown, *notes)
 

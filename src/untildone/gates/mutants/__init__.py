@@ -15,7 +15,7 @@ from untildone.core.values.digest import sha256
 from untildone.core.values.value import replace
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
 from untildone.gates.mutants import tools
-from untildone.gates.mutants.python import Damage, Mutant, harmless, mutants
+from untildone.gates.mutants.python import Damage, Mutant, functions, harmless, mutants
 
 MOST = 60
 MOST_NAMED = 10
@@ -39,15 +39,17 @@ class Mutants(ProofGate):
         others = sorted({path.rpartition(".")[2] for path in changed if path.endswith(_OTHER_LANGUAGES)})
         by_tools = tools.trials(work, changed)
         left_out = [f"No mutants of {', '.join(others)} files."] if others else []
-        work.before.fetch(sources)
+        earlier = [path for path in work.changed if path.endswith(".py") and path in work.before.files]
+        work.before.fetch(earlier)
         work.after.fetch(sources)
+        known = frozenset(each for path in earlier for each in functions(work.before.text(path)))
         texts = {path: (work.before.text(path), work.after.text(path)) for path in sources}
-        made = [each for path, both in texts.items() for each in mutants(path, *both, work.word)]
+        made = [each for path, both in texts.items() for each in mutants(path, *both, work.word, known)]
         made.sort(key=lambda each: _place(each, work.word))
         left_out += ["No mutants of Python: no function was changed."] if sources and not made else []
         more = (f"Mutants beyond {MOST} were left out: {len(made) - MOST}.",) if len(made) > MOST else ()
         trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
-        same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both))}
+        same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both, known))}
         first = [Trial(command, Base.CLAIMED, written(same), HARMLESS) for command in work.commands] if made else []
         return Planned((*first, *trials, *by_tools), (*left_out, *more), at_once=True)
 
@@ -80,13 +82,17 @@ class Mutants(ProofGate):
         if not runs:
             return Verdict("the time for proofs was over before a mutant had run (hint: more `--prove-minutes`)")
         if _are_untested(runs, frozenset(alive)):
-            return Verdict(f"{words}; tests must notice what these functions do", survivors, words, notes=cut)
+            return Verdict(
+                f"{words}; tests must notice what these functions do", survivors, words, notes=(*cut, survivors)
+            )
         return Verdict(words=words, notes=(*cut, *((survivors,) if alive else ())))
 
 
-def _place(mutant: Mutant, word: str) -> tuple[int, str]:
-    drawn = sha256(f"{word}\0{mutant.label}".encode("utf-8", "replace")).hexdigest()
-    return list(Damage).index(mutant.damage), drawn
+def _place(mutant: Mutant, word: str) -> tuple[int, str, int]:
+    """Mutants that are judged together are beside each other, so that the time ends for both."""
+    kind = Damage.RETURNS if mutant.damage is Damage.NOTHING else mutant.damage
+    drawn = sha256(f"{word}\0{mutant.function}".encode("utf-8", "replace")).hexdigest()
+    return list(Damage).index(kind), drawn, list(Damage).index(mutant.damage)
 
 
 HARMLESS = "nothing but `pass` is added to the changed functions"
@@ -102,7 +108,7 @@ def _is_harmless(each: TrialRan) -> bool:
 
 def _are_untested(runs: Mapping[str, list[TrialRan]], alive: frozenset[str]) -> bool:
     """Whether the body of a function, or all of it but special cases, can be removed unnoticed, or no test notices what it returns nor how
-    it comes to that."""
+    it comes to that, although tests look whether it returns something."""
     survivors: dict[str, set[Damage]] = {}
     died: dict[str, set[Damage]] = {}
     for label, group in runs.items():
@@ -110,7 +116,7 @@ def _are_untested(runs: Mapping[str, list[TrialRan]], alive: frozenset[str]) -> 
         (survivors if label in alive else died).setdefault(function, set()).add(Damage[damage])
     return any(
         lived & {Damage.EMPTIED, Damage.GENERAL}
-        or (Damage.RETURNS in lived and Damage.DETAIL not in died.get(function, ()))
+        or (Damage.RETURNS in lived and Damage.NOTHING not in lived and Damage.DETAIL not in died.get(function, ()))
         for function, lived in survivors.items()
     )
 

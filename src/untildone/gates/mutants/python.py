@@ -5,18 +5,21 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from enum import Enum
 
 from untildone.core.values.value import dataclass
 from untildone.gates._python_source import Source, Span, inside, parsed
 from untildone.gates.canary.expectations import helper
-from untildone.gates.mutants.special_cases import OWN_SCOPE, Function, Tables, tables, without_general_case
+from untildone.gates.mutants.special_cases import without_general_case
+from untildone.gates.mutants.tables import OWN_SCOPE, Function, Tables, tables
 
 
 class Damage(Enum):
     EMPTIED = "without its body"
     GENERAL = "special cases only"
     RETURNS = "other returned values"
+    NOTHING = "no returned values"
     HANDLER = "an error that is not caught"
     DETAIL = "another condition or number"
 
@@ -34,10 +37,20 @@ class Mutant:
     damage: Damage = Damage.DETAIL
 
 
-def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mutant]:
-    """The mutants of the functions that differ between two versions of a file: up to six each. None of a file that does not parse."""
+def functions(text: str) -> frozenset[str]:
+    """The functions of a file as texts, without what no test covers."""
+    tree = parsed(text)
+    return frozenset(_as_text(name, function) for name, function in _functions(tree)) if tree else frozenset()
+
+
+def mutants(
+    path: str, before: str, after: str, word: str = "x", elsewhere: AbstractSet[str] = frozenset()
+) -> Iterator[Mutant]:
+    """The mutants of the functions that differ between two versions of a file: up to seven each. None of a file that does not parse.
+
+    `elsewhere` are functions of other files before the change: one that was only moved is not changed."""
     source, around = Source(after), tables(before, after)
-    for name, function, old in _changed(before, after):
+    for name, function, old in _changed(before, after, elsewhere):
         for label, damage, spans in _damages(name, function, old, around, source, word):
             made = source.with_changes(list(spans))
             if parsed(made) is not None:
@@ -47,11 +60,11 @@ def mutants(path: str, before: str, after: str, word: str = "x") -> Iterator[Mut
             yield Mutant(path, source.with_changes(spans), f"{path}:{label}", f"{path}:{name}", damage)
 
 
-def harmless(before: str, after: str) -> str:
+def harmless(before: str, after: str, elsewhere: AbstractSet[str] = frozenset()) -> str:
     """The file with `pass` in each changed function, and parentheses around each changed lambda: a test that fails on this does not test
     what the functions do. Empty: none changed."""
     source = Source(after)
-    spans = [_pass_in(function, source) for _, function, _ in _changed(before, after)]
+    spans = [_pass_in(function, source) for _, function, _ in _changed(before, after, elsewhere)]
     spans += [source.span(body, b"(%s)" % source.part(body)) for _, body in _changed_lambdas(before, after)]
     made = source.with_changes(spans)
     return made if spans and parsed(made) is not None else ""
@@ -71,16 +84,21 @@ def _first(function: Function) -> ast.stmt:
     return body[1] if len(body) > 1 and isinstance(body[0], ast.Expr) and _is_nothing(body[0]) else body[0]
 
 
-def _changed(before: str, after: str) -> Iterator[tuple[str, Function, Function | None]]:
-    """The functions of the second version that do something and are not in the first, with their qualified names and as they were."""
+def _changed(before: str, after: str, elsewhere: AbstractSet[str]) -> Iterator[tuple[str, Function, Function | None]]:
+    """The functions of the second version that do something and are not in the first, with their qualified names and as they were, if
+    they did something. Several may have one name: the parts of a property, functions for one type each."""
     old, new = parsed(before), parsed(after)
     if old is None or new is None:
         return
-    known = dict(_functions(old))
+    was = {name: function for name, function in _functions(old) if _does_something(function)}
+    known = functions(before) | elsewhere
     for name, function in _functions(new):
-        was = known.get(name)
-        if (was is None or _meaning(was) != _meaning(function)) and _does_something(function):
-            yield name, function, was
+        if _does_something(function) and _as_text(name, function) not in known:
+            yield name, function, was.get(name)
+
+
+def _as_text(name: str, function: Function) -> str:
+    return f"{name}: {_meaning(function)}"
 
 
 def _changed_lambdas(before: str, after: str) -> Iterator[tuple[str, ast.expr]]:
@@ -170,6 +188,7 @@ def _damages(
         line, spans = removal
         yield f"{line}: what {name} does beside its special cases is removed", Damage.GENERAL, spans
     yield from _other_returns(name, function, source, word)
+    yield from _without_returns(name, function, source)
     yield from _without_handler(name, function, source)
     yield from _negated(name, function, source)
     yield from _other_constant(name, function, source)
@@ -184,18 +203,42 @@ def _without_handler(name: str, function: Function, source: Source) -> Iterator[
         yield f"{node.body[0].lineno}: what {name} does about an error is removed", Damage.HANDLER, [removed]
 
 
-def _other_returns(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
-    """The function with another value of the same type wherever it returns one. Not if it returns itself or is called by Python."""
+def _returned(name: str, function: Function) -> list[ast.expr]:
+    """The values that a function returns; none if it returns itself or is called by Python."""
     returns = [each for each in inside(function.body, OWN_SCOPE) if isinstance(each, ast.Return)]
     values = [each.value for each in returns if each.value is not None and not _is_nothing(each)]
     is_own = any(isinstance(value, ast.Name) and value.id in ("self", "cls") for value in values)
     yields = any(isinstance(each, ast.Yield | ast.YieldFrom) for each in ast.walk(function))
-    if not values or is_own or yields or (name.rpartition(".")[2].startswith("__")):
+    return [] if is_own or yields or name.rpartition(".")[2].startswith("__") else values
+
+
+def _other_returns(name: str, function: Function, source: Source, word: str) -> Iterator[Made]:
+    """The function with another value of the same type wherever it returns one."""
+    values = _returned(name, function)
+    if not values:
         return
     spans = [source.span(value, b"_other_%s(%s)" % (word.encode(), source.part(value))) for value in values]
     end = source.whole[1]
     label = f"{values[0].lineno}: {name} returns something else"
     yield label, Damage.RETURNS, [*spans, (end, end, f"\n{helper(word)}".encode())]
+
+
+def _without_returns(name: str, function: Function, source: Source) -> Iterator[Made]:
+    """A function that does more than return values, without these. If no test notices, the tests look at what else it does."""
+    values = _returned(name, function)
+    if values and any(map(_has_effects, inside(function.body, OWN_SCOPE))):
+        spans = [source.span(value, b"((%s), None)[1]" % source.part(value)) for value in values]
+        yield f"{values[0].lineno}: {name} returns nothing", Damage.NOTHING, spans
+
+
+def _has_effects(node: ast.AST) -> bool:
+    match node:
+        case ast.Expr(value):
+            return not isinstance(value, ast.Constant)
+        case ast.Attribute(_, _, ast.Store() | ast.Del()) | ast.Subscript(_, _, ast.Store() | ast.Del()):
+            return True
+        case _:
+            return isinstance(node, ast.Global | ast.Nonlocal)
 
 
 def _negated(name: str, function: Function, source: Source) -> Iterator[Made]:

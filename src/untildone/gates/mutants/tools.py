@@ -133,7 +133,7 @@ def tally(each: TrialRan) -> Tally:
 def joined(own: Verdict | None, tallies: Iterable[Tally]) -> Verdict:
     """The verdict on all mutants. A tool refuses a claim if it made mutants of the changed lines and not one of them died."""
     verdict = own or Verdict()
-    words, notes = [verdict.words] if verdict.words else [], list(verdict.notes)
+    words, notes = [verdict.words] if verdict.words else [], [each for each in verdict.notes if each != verdict.tail]
     reason, tail, proves = verdict.reason, verdict.tail, own is not None
     for each in tallies:
         if each.is_absent or not each.is_complete:
@@ -147,7 +147,7 @@ def joined(own: Verdict | None, tallies: Iterable[Tally]) -> Verdict:
         elif survivors:
             notes.append(survivors)
         proves = proves or bool(each.died)
-    return Verdict(reason, tail, "; ".join(words), proves, tuple(notes))
+    return Verdict(reason, tail, "; ".join(words), proves, (*notes, *filter(None, (tail,))))
 
 
 def _why(each: Tally) -> str:
