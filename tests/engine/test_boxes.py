@@ -367,22 +367,81 @@ def test_there_is_no_box_if_a_file_of_untildone_keeps_its_other_name(shared_fold
 def test_what_is_installed_later_from_a_cache_is_noticed(tmp_path: Path) -> None:
     subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
     program = """
-import os, sysconfig
+import os, sys, sysconfig
 from untildone.engine.boxes import own_program
 own_program.keep_apart()
 site = sysconfig.get_path("purelib")
 os.mkdir(os.path.join(site, "added.dist-info"))
-for name in ("added.py", "added.dist-info/METADATA"):
+os.mkdir(os.path.join(sys.prefix, "conda-meta"))
+library = os.path.join(sys.prefix, "lib", "libadded.so.1")
+for name in ("added.py", "added.dist-info/METADATA", library):
     with open(os.path.join(site, name), "w"):
         os.link(os.path.join(site, name), os.path.join("cache", os.path.basename(name)))
 own_program.keep_apart()
-print(os.stat(os.path.join(site, "added.py")).st_nlink)
+print(os.stat(os.path.join(site, "added.py")).st_nlink, os.stat(library).st_nlink)
 """
     (tmp_path / "cache").mkdir()
     command = [str(tmp_path / "venv/bin/python"), "-B", "-c", program]
     environment = {"PATH": os.defpath, "PYTHONPATH": str(Path(untildone.__file__).parent.parent)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert ended.stdout == "1\n", ended.stderr
+    assert ended.stdout == "1 1\n", ended.stderr
+
+
+def test_what_packages_are_links_to_belongs_to_untildone(tmp_path: Path) -> None:
+    """Some package managers link to their caches by symbolic links: of files, or of whole folders."""
+    subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
+    program = """
+import os, sysconfig
+from untildone.engine.boxes import own_program
+before = own_program.places()
+site = sysconfig.get_path("purelib")
+os.makedirs(os.path.join(site, "untildone-1.dist-info"))
+for name in ("of_files/package/part.py", "of_folders/whole/inner/part.py"):
+    os.makedirs(os.path.dirname(os.path.join("cache", name)))
+    open(os.path.join("cache", name), "w").close()
+os.mkdir(os.path.join(site, "package"))
+os.symlink(os.path.abspath("cache/of_files/package/part.py"), os.path.join(site, "package", "part.py"))
+os.symlink(os.path.abspath("cache/of_folders/whole"), os.path.join(site, "whole"))
+open("METADATA", "w").write("Name: untildone")
+os.symlink(os.path.abspath("METADATA"), os.path.join(site, "untildone-1.dist-info", "METADATA"))
+with open(os.path.join(site, "untildone-1.dist-info", "RECORD"), "w") as record:
+    record.write("package/part.py,,\\nwhole/inner/part.py,,\\n")
+for path in own_program.places():
+    path in before or print(os.path.relpath(path))
+"""
+    command = [str(tmp_path / "venv/bin/python"), "-B", "-c", program]
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(Path(untildone.__file__).parent.parent)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert ended.stdout == "cache/of_files/package\ncache/of_folders/whole/inner\n", ended.stderr
+
+
+def test_a_whole_environment_in_the_workspace_belongs_to_untildone_too(person: Person, tmp_path: Path) -> None:
+    """Such as one of conda: it is none of venv."""
+    prefix = person.workspace / ".env"
+    (prefix / "lib").mkdir(parents=True)
+    version = subprocess.check_output([system_python(), "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"])
+    stdlib = Path(version.decode().strip())
+    (prefix / "lib" / stdlib.name).symlink_to(stdlib)
+    program = f"""
+import subprocess
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.engine.boxes import box_of, planning
+choice = AgentChoice("command", "command", command="sh")
+environment = {{"HOME": {str(person.home)!r}, "PATH": {os.defpath!r}}}
+settings = LoopSettings("ralph", choice, {str(person.workspace)!r})
+box = box_of(planning.plan_for(settings, {str(person.workspace)!r}, choice, environment, "test"))
+subprocess.run(box.argv(["sh", "-c", "touch .env/lib/new; touch new"]), env=environment)
+"""
+    environment = {
+        "PATH": os.defpath,
+        "PYTHONPATH": str(Path(untildone.__file__).parent.parent),
+        "PYTHONHOME": str(prefix),
+    }
+    environment |= {"HOME": str(person.home), "XDG_STATE_HOME": str(tmp_path / "state")}
+    command = [system_python(), "-B", "-c", program]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert "Read-only file system" in ended.stderr
+    assert (person.workspace / "new").exists()
 
 
 def copied_source(folder: Path) -> Path:
