@@ -597,7 +597,9 @@ def test_memory_of_other_projects_is_read_only(person: Person) -> None:
 @pytest.mark.parametrize(
     ("agent", "name"),
     [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
-     ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env")],
+     ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env"), ("claude", ".claude/daemon.json"),
+     ("claude", ".claude/chrome/chrome-native-host"), ("codex", ".codex/environments.toml"), ("codex", ".codex/memories/MEMORY.md"),
+     ("gemini", ".gemini/policy_integrity.json")],
 )  # fmt: skip
 def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
     person.run(
@@ -605,6 +607,27 @@ def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, a
     )
     path = person.home / name
     assert not path.exists() or "ESCAPED" not in path.read_text()
+
+
+@pytest.mark.parametrize(("agent", "name"), [("opencode", ".config/opencode/tui.json"), ("claude", ".claude/loop.md")])
+def test_what_must_not_be_created_empty_is_moved_aside_if_an_agent_makes_it(
+    person: Person, agent: str, name: str
+) -> None:
+    box = person.box(agent)
+    assert not (person.home / name).exists()
+    ran(box, f"ln -s /etc/hosts ~/{name}; echo made > ~/{name}.x", box.environment(person.environment))
+    assert "moved" in next(links.put_back(box))
+    assert not os.path.lexists(person.home / name)
+    assert list(links.put_back(box)) == []
+    (person.home / name).write_text("own")
+    person.run(f"echo made > ~/{name}; mv ~/{name}.x ~/{name}", agent)
+    assert (person.home / name).read_text() == "own"
+
+
+def test_profiles_of_codex_are_read_only(person: Person) -> None:
+    person.write(".codex/work.config.toml", content="own")
+    person.run("cd ~/.codex; echo made > work.config.toml; echo made > x; mv x work.config.toml", "codex")
+    assert (person.home / ".codex/work.config.toml").read_text() == "own"
 
 
 def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
@@ -960,7 +983,7 @@ class TestNeedsOfAgents:
     def test_it_can_write_its_state_and_not_what_steers_it(self, person: Person, agent: str) -> None:
         needs = agents.find(agent).needs(person.environment, ())
         script = "; ".join(f"echo x > {folder}/new" for folder in needs.writable)
-        steering = [file.path for file in needs.read_only]
+        steering = [file.path for file in needs.read_only if "*" not in file.path]
         hostile = "; ".join(
             f"echo hostile > {path}; rm -rf {path}; mkdir -p {path}; echo hostile > {path}/x" for path in steering
         )

@@ -44,7 +44,6 @@ ESCAPES = (
         'show(f"{HOME}/.config/git/config")\nshow(f"{HOME}/dotfiles/git/config")',
         before="mkdir -p ~/dotfiles; cp -a ~/.config/git ~/dotfiles/git; rm -r ~/.config/git; ln -s ../dotfiles/git ~/.config/git; "
         "printf '[url \"https://me:%s@x.example/\"]\\n' ${UNTILDONE_TOKEN#token-} > ~/dotfiles/git/config",
-        then=("rm ~/.config/git; mv ~/dotfiles/git ~/.config/git; : > ~/.config/git/config; rmdir ~/dotfiles",),
     ),
     Escape("reads through a symbolic link", 'os.symlink(f"{HOME}/.ssh", "link")\nshow("link/id_ed25519")'),
     Escape("reads through dots in the path", 'show(f"{WORKSPACE}/../../../home/.ssh/id_ed25519")'),

@@ -43,7 +43,6 @@ _PARTS = (
     "echo '. ~/.claude/parts.sh; . ~/.claude/more/parts.sh' > ~/.claude/line.sh"
 )
 _LINKS = """
-import shutil
 for name in ("linked.sh", "own/bin", "own"):
     with contextlib.suppress(OSError):
         os.rename(f"{HOME}/.claude/{name}", f"{HOME}/.claude/old{time.time_ns()}")
@@ -64,13 +63,16 @@ ESCAPES = (
         """echo '{"statusLine": {"command": "~/.claude/linked.sh"}, "x": "~/.claude/own/bin/x.sh"}' > ~/.claude/settings.json""",
         then=(
             '[ "$(cat ~/.claude/linked.sh ~/.claude/own/bin/x.sh | uniq)" = original ] || touch ../../../outside/escaped',
-            "rm -rf ~/scripts ~/.claude/linked.sh* ~/.claude/own ~/.claude/old*; echo '{}' > ~/.claude/settings.json",
+            "rm -rf ~/.claude/old* ~/.claude/*.replaced* ~/.claude/own/*.replaced*",
         ),
         flags=("--promise", "NEVER"),
     ),
     _kept("shell snapshots of a session outside (claude)", "claude", ".claude/shell-snapshots/s.sh", ".claude/session-env/s/x.sh"),
     _kept("the installed program and tasks of the person (claude)", "claude", ".claude/local/claude", ".claude/scheduled_tasks.json", ".claude/routines/x.md"),
     _kept("programs of a session outside (codex)", "codex", ".codex/tmp/arg0-linux/s/apply_patch", ".codex/shell_snapshots/s.sh"),
+    _kept("programs in which commands run, and profiles (codex)", "codex", ".codex/environments.toml", ".codex/work.config.toml"),
+    _kept("workers of the service, programs of browsers (claude)", "claude", ".claude/daemon.json", ".claude/chrome/chrome-native-host"),
+    _kept("plugins of the face (opencode)", "opencode", ".config/opencode/tui.json"),
     _kept("plugins and packages (codex)", "codex", ".codex/plugins/cache/x/plugin.json", ".codex/packages/standalone/bin/codex"),
     _kept("downloaded programs and trusted folders (gemini)", "gemini", ".gemini/tmp/bin/rg", ".gemini/trustedFolders.json"),
     _kept("downloaded packages (copilot)", "copilot", ".copilot/pkg/x/index.js", ".cache/copilot/pkg/x/index.js"),

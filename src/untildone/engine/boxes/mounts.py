@@ -9,7 +9,7 @@ import pwd
 import re
 import shutil
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -586,7 +586,10 @@ class _Maker:
             yield from self._show(path)
         for file in needs.copied:
             yield from self._copy(file)
-        for file in needs.read_only:
+        absent = [path for path in needs.kept_absent if not os.path.lexists(path)]
+        self.links.update(dict.fromkeys(absent, ""))
+        present = (OwnFile(path) for path in needs.kept_absent if path not in absent)
+        for file in (*_found(needs.read_only), *present):
             if os.path.islink(file.path) and self._written.contain(os.path.realpath(os.path.dirname(file.path))):
                 self.links[file.path] = os.readlink(file.path)
             if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
@@ -602,7 +605,7 @@ class _Maker:
     def _scripts_of_settings(self) -> Iterator[Mount]:
         """Scripts in the agent's folders that its settings name, such as that of a status line: they run outside of boxes too."""
         needs = self.plan.needs
-        found = scripts.named((*needs.read_only, *needs.copied), needs.writable, self._outside)
+        found = scripts.named((*_found(needs.read_only), *needs.copied), needs.writable, self._outside)
         yield from (Mount(Access.READ, path) for path in sorted(found.paths))
         self.links.update(found.links)
 
@@ -709,6 +712,14 @@ def _topmost(path: str, made: Mapping[str, Mount]) -> Mount:
     while path not in made and path.strip(os.sep):
         path = os.path.dirname(path)
     return made.get(path) or made[os.sep]
+
+
+def _found(files: Iterable[OwnFile]) -> Iterator[OwnFile]:
+    """The files, with those that exist in the place of a pattern."""
+    for file in files:
+        folder, name = os.path.split(file.path)
+        yield from [] if "*" in name else [file]
+        yield from (OwnFile(path) for path in glob.glob(os.path.join(glob.escape(folder), name)) if "*" in name)
 
 
 def _links_in(folder: str) -> list[str]:
