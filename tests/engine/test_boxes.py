@@ -367,22 +367,81 @@ def test_there_is_no_box_if_a_file_of_untildone_keeps_its_other_name(shared_fold
 def test_what_is_installed_later_from_a_cache_is_noticed(tmp_path: Path) -> None:
     subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
     program = """
-import os, sysconfig
+import os, sys, sysconfig
 from untildone.engine.boxes import own_program
 own_program.keep_apart()
 site = sysconfig.get_path("purelib")
 os.mkdir(os.path.join(site, "added.dist-info"))
-for name in ("added.py", "added.dist-info/METADATA"):
+os.mkdir(os.path.join(sys.prefix, "conda-meta"))
+library = os.path.join(sys.prefix, "lib", "libadded.so.1")
+for name in ("added.py", "added.dist-info/METADATA", library):
     with open(os.path.join(site, name), "w"):
         os.link(os.path.join(site, name), os.path.join("cache", os.path.basename(name)))
 own_program.keep_apart()
-print(os.stat(os.path.join(site, "added.py")).st_nlink)
+print(os.stat(os.path.join(site, "added.py")).st_nlink, os.stat(library).st_nlink)
 """
     (tmp_path / "cache").mkdir()
     command = [str(tmp_path / "venv/bin/python"), "-B", "-c", program]
     environment = {"PATH": os.defpath, "PYTHONPATH": str(Path(untildone.__file__).parent.parent)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
-    assert ended.stdout == "1\n", ended.stderr
+    assert ended.stdout == "1 1\n", ended.stderr
+
+
+def test_what_packages_are_links_to_belongs_to_untildone(tmp_path: Path) -> None:
+    """Some package managers link to their caches by symbolic links: of files, or of whole folders."""
+    subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
+    program = """
+import os, sysconfig
+from untildone.engine.boxes import own_program
+before = own_program.places()
+site = sysconfig.get_path("purelib")
+os.makedirs(os.path.join(site, "untildone-1.dist-info"))
+for name in ("of_files/package/part.py", "of_folders/whole/inner/part.py"):
+    os.makedirs(os.path.dirname(os.path.join("cache", name)))
+    open(os.path.join("cache", name), "w").close()
+os.mkdir(os.path.join(site, "package"))
+os.symlink(os.path.abspath("cache/of_files/package/part.py"), os.path.join(site, "package", "part.py"))
+os.symlink(os.path.abspath("cache/of_folders/whole"), os.path.join(site, "whole"))
+open("METADATA", "w").write("Name: untildone")
+os.symlink(os.path.abspath("METADATA"), os.path.join(site, "untildone-1.dist-info", "METADATA"))
+with open(os.path.join(site, "untildone-1.dist-info", "RECORD"), "w") as record:
+    record.write("package/part.py,,\\nwhole/inner/part.py,,\\n")
+for path in own_program.places():
+    path in before or print(os.path.relpath(path))
+"""
+    command = [str(tmp_path / "venv/bin/python"), "-B", "-c", program]
+    environment = {"PATH": os.defpath, "PYTHONPATH": str(Path(untildone.__file__).parent.parent)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert ended.stdout == "cache/of_files/package\ncache/of_folders/whole/inner\n", ended.stderr
+
+
+def test_a_whole_environment_in_the_workspace_belongs_to_untildone_too(person: Person, tmp_path: Path) -> None:
+    """Such as one of conda: it is none of venv."""
+    prefix = person.workspace / ".env"
+    (prefix / "lib").mkdir(parents=True)
+    version = subprocess.check_output([system_python(), "-c", "import sysconfig; print(sysconfig.get_path('stdlib'))"])
+    stdlib = Path(version.decode().strip())
+    (prefix / "lib" / stdlib.name).symlink_to(stdlib)
+    program = f"""
+import subprocess
+from untildone.core.model import AgentChoice, LoopSettings
+from untildone.engine.boxes import box_of, planning
+choice = AgentChoice("command", "command", command="sh")
+environment = {{"HOME": {str(person.home)!r}, "PATH": {os.defpath!r}}}
+settings = LoopSettings("ralph", choice, {str(person.workspace)!r})
+box = box_of(planning.plan_for(settings, {str(person.workspace)!r}, choice, environment, "test"))
+subprocess.run(box.argv(["sh", "-c", "touch .env/lib/new; touch new"]), env=environment)
+"""
+    environment = {
+        "PATH": os.defpath,
+        "PYTHONPATH": str(Path(untildone.__file__).parent.parent),
+        "PYTHONHOME": str(prefix),
+    }
+    environment |= {"HOME": str(person.home), "XDG_STATE_HOME": str(tmp_path / "state")}
+    command = [system_python(), "-B", "-c", program]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert "Read-only file system" in ended.stderr
+    assert (person.workspace / "new").exists()
 
 
 def copied_source(folder: Path) -> Path:
@@ -417,6 +476,68 @@ def test_scripts_that_settings_of_an_agent_name_are_read_only(person: Person, ag
     folder = os.path.dirname(script)
     person.run(f"echo changed > ~/{script}; echo x > ~/new; mv ~/new ~/{script}; mv ~/{folder} ~/{folder}2", agent)
     assert (person.home / script).read_text() == "own"
+
+
+@pytest.mark.parametrize(
+    ("named", "script"),
+    [
+        ("status.sh", "parts.sh"),
+        ("scripts/check.sh", "tools/part.py"),
+        ("--directory {HOME}/.claude/servers/x run server", "servers/x/server.py"),
+    ],
+)
+def test_what_scripts_of_settings_name_is_read_only_as_well(person: Person, named: str, script: str) -> None:
+    person.write(
+        ".claude/settings.json", content=f'{{"command": "bash ~/.claude/{named}"}}'.replace("{HOME}", str(person.home))
+    )
+    if named.endswith(".sh"):
+        person.write(f".claude/{named}", content=f". ~/.claude/{script}\n. parts.sh\n")
+    person.write(f".claude/{script}", content="own")
+    person.run(
+        f"cd ~/.claude; echo changed > {script}; echo changed > x; mv x {script}; mv $(dirname {script}) y", "claude"
+    )
+    assert (person.home / ".claude" / script).read_text() == "own"
+
+
+def test_a_script_of_settings_that_is_a_link_is_put_back(person: Person) -> None:
+    person.write("dotfiles/status.sh", "dotfiles/bin/hook.sh", content="own")
+    person.write(
+        ".claude/settings.json", content='{"command": "~/.claude/status.sh", "hook": "~/.claude/own/bin/hook.sh"}'
+    )
+    (person.home / ".claude/own").mkdir()
+    (person.home / ".claude/status.sh").symlink_to("../dotfiles/status.sh")
+    (person.home / ".claude/own/bin").symlink_to("../../dotfiles/bin")
+    box = person.box("claude")
+    script = (
+        "cd ~/.claude; for path in status.sh own/bin; do rm $path; mkdir $path; done; mv own other; ln -s ~/.ssh own"
+    )
+    ran(box, script, box.environment(person.environment))
+    assert len(list(links.put_back(box))) == 2
+    assert (
+        (person.home / ".claude/status.sh").read_text()
+        == (person.home / ".claude/own/bin/hook.sh").read_text()
+        == "own"
+    )
+
+
+def test_data_that_settings_of_an_agent_name_stays_writable(person: Person) -> None:
+    """A rule about the agent's login, the file of a memory server, a log."""
+    text = '{{"deny": ["Read(~/.claude/.credentials.json)"], "args": ["{home}/.claude/notes/memory.json", "{home}/.claude/x.log"]}}'
+    person.write(".claude/settings.json", content=text.format(home=person.home))
+    person.write(".claude/.credentials.json", ".claude/notes/memory.json", ".claude/x.log")
+    names = ".credentials.json notes/memory.json x.log"
+    said = person.run(f"cd ~/.claude; for name in {names}; do echo new > y && mv y $name && cat $name; done", "claude")
+    assert said == "new\nnew\nnew"
+
+
+def test_files_in_caches_that_shells_read_at_their_start_are_read_only(person: Person) -> None:
+    person.write(
+        ".zshrc", content='source "${XDG_CACHE_HOME:-$HOME/.cache}/tool/init.zsh"\nexport PIP_CACHE_DIR=~/.cache/pip\n'
+    )
+    person.write(".cache/tool/init.zsh", ".cache/pip/wheel", content="own")
+    person.run("echo evil > ~/.cache/tool/init.zsh; mv ~/.cache/tool ~/.cache/x; echo new > ~/.cache/pip/wheel")
+    assert (person.home / ".cache/tool/init.zsh").read_text() == "own"
+    assert (person.home / ".cache/pip/wheel").read_text() == "new\n"
 
 
 SERVICES = (".gradle/daemon/8.9/registry.bin", ".cache/bazel/_bazel_u/0a/server/request_cookie", ".m2/mvnd/registry/1/registry.bin",
@@ -476,7 +597,9 @@ def test_memory_of_other_projects_is_read_only(person: Person) -> None:
 @pytest.mark.parametrize(
     ("agent", "name"),
     [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
-     ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env")],
+     ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env"), ("claude", ".claude/daemon.json"),
+     ("claude", ".claude/chrome/chrome-native-host"), ("codex", ".codex/environments.toml"), ("codex", ".codex/memories/MEMORY.md"),
+     ("gemini", ".gemini/policy_integrity.json")],
 )  # fmt: skip
 def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
     person.run(
@@ -484,6 +607,27 @@ def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, a
     )
     path = person.home / name
     assert not path.exists() or "ESCAPED" not in path.read_text()
+
+
+@pytest.mark.parametrize(("agent", "name"), [("opencode", ".config/opencode/tui.json"), ("claude", ".claude/loop.md")])
+def test_what_must_not_be_created_empty_is_moved_aside_if_an_agent_makes_it(
+    person: Person, agent: str, name: str
+) -> None:
+    box = person.box(agent)
+    assert not (person.home / name).exists()
+    ran(box, f"ln -s /etc/hosts ~/{name}; echo made > ~/{name}.x", box.environment(person.environment))
+    assert "moved" in next(links.put_back(box))
+    assert not os.path.lexists(person.home / name)
+    assert list(links.put_back(box)) == []
+    (person.home / name).write_text("own")
+    person.run(f"echo made > ~/{name}; mv ~/{name}.x ~/{name}", agent)
+    assert (person.home / name).read_text() == "own"
+
+
+def test_profiles_of_codex_are_read_only(person: Person) -> None:
+    person.write(".codex/work.config.toml", content="own")
+    person.run("cd ~/.codex; echo made > work.config.toml; echo made > x; mv x work.config.toml", "codex")
+    assert (person.home / ".codex/work.config.toml").read_text() == "own"
 
 
 def test_a_program_of_a_hidden_folder_can_be_run_if_it_is_on_path(person: Person) -> None:
@@ -498,6 +642,86 @@ def test_a_folder_of_keys_is_not_shown_because_programs_lie_in_it(person: Person
     assert SECRET not in person.run(
         "cat ~/.docker/config.json", env={"PATH": f"{person.home}/.docker/bin:{os.defpath}"}
     )
+
+
+def test_logins_that_lie_beside_programs_on_path_are_hidden(person: Person) -> None:
+    person.write(".fly/bin/fly", content='#!/bin/sh\ncat "$(dirname "$0")/../config/part.yml"\n')
+    person.write(".fly/config/part.yml", content="part")
+    person.write(".fly/config.yml", content=f"access_token: {SECRET}\n")
+    person.write(".fly/credentials.json", ".fly/keys/wallet.keystore")
+    (person.home / ".fly/bin/fly").chmod(0o755)
+    said = person.run("fly; cat ~/.fly/*.* ~/.fly/*/*", env={"PATH": f"{person.home}/.fly/bin:{os.defpath}"})
+    assert said.startswith("part")
+    assert SECRET not in said
+
+
+def test_programs_to_which_links_on_path_lead_can_be_run(person: Person) -> None:
+    person.write(
+        ".local/share/tool/venv/bin/tool", content='#!/bin/sh\ncat "$(dirname "$(realpath "$0")")/../lib/part"\n'
+    )
+    person.write(".local/share/tool/venv/lib/part", content="part")
+    (person.home / ".local/share/tool/venv/bin/tool").chmod(0o755)
+    (person.home / ".local/bin").mkdir()
+    (person.home / ".local/bin/tool").symlink_to("../share/tool/venv/bin/tool")
+    assert person.run("tool", env={"PATH": f"{person.home}/.local/bin:{os.defpath}"}) == "part"
+
+
+def test_settings_that_are_links_into_a_hidden_repository_are_found_without_logins(person: Person) -> None:
+    person.write(".dotfiles/gitconfig", content="[user]\n\tname = Ada\n")
+    person.write(
+        ".dotfiles/git/config", content=f'[user]\n\temail = ada@x\n[url "https://ada:{SECRET[:4]}@example.org/"]\n'
+    )
+    person.write(".dotfiles/cargo.toml", content="[net]\n")
+    person.write(".dotfiles/other", ".ssh/key")
+    for name, target in {
+        ".gitconfig": ".dotfiles/gitconfig",
+        ".config/git": "../.dotfiles/git",
+        ".cargo/config.toml": "../.dotfiles/cargo.toml",
+        ".bashrc": ".ssh/key",
+    }.items():
+        (person.home / name).parent.mkdir(exist_ok=True)
+        (person.home / name).symlink_to(target)
+    said = person.run("git config user.name; git config user.email; cat ~/.cargo/config.toml ~/.config/git/config")
+    assert said.startswith("Ada\nada@x\n[net]")
+    assert f":{SECRET[:4]}@" not in said
+    assert SECRET not in person.run("cat ~/.dotfiles/other ~/.bashrc")
+
+
+def test_what_the_configuration_of_git_names_is_there(person: Person) -> None:
+    person.write(".gitconfig", content="[include]\n\tpath = ~/.gitconfig-work\n[core]\n\thooksPath = ~/.git-hooks\n")
+    person.write(
+        ".gitconfig-work",
+        content=f"[user]\n\tname = Ada\n\temail = ada@x\n[http]\n\textraHeader = Authorization: {SECRET}\n",
+    )
+    person.write(".git-hooks/pre-commit", content="#!/bin/sh\necho hook ran\n")
+    (person.home / ".git-hooks/pre-commit").chmod(0o755)
+    git(person.workspace, "init", "-q")
+    said = person.run("git commit -q --allow-empty -m Work; git log --format=%ae; cat ~/.gitconfig-work")
+    assert said.startswith("hook ran\nada@x\n")
+    assert SECRET not in said
+
+
+def test_git_does_not_try_to_sign_with_keys_that_are_hidden(person: Person) -> None:
+    person.write(".gitconfig", content="[user]\n\tname = Ada\n\temail = ada@x\n[commit]\n\tgpgsign = true\n")
+    git(person.workspace, "init", "-q")
+    assert person.run("git commit -q --allow-empty -m Work; git log --format=%an") == "Ada"
+    assert person.run("git config commit.gpgsign", allow_ssh=True) == "true"
+
+
+def test_files_that_variables_name_as_keys_are_hidden(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    person.write("keys/cloud.json", "keys/cluster", "project/cluster", "models/token", content=SECRET)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(person.home / "keys/cloud.json"))
+    monkeypatch.setenv("KUBECONFIG", f"{person.home}/keys/cluster:{person.workspace}/cluster")
+    env = {"HF_HOME": str(person.home / "models")}
+    assert person.run("cat ~/keys/* ~/models/token 2> /dev/null; cat ~/project/cluster", env=env) == SECRET
+    given = {**env, "KUBECONFIG": f"{person.home}/keys/cluster"}
+    assert person.run("cat ~/keys/cluster", env=given, pass_env=["KUBECONFIG"]) == SECRET
+
+
+def test_loops_of_projects_elsewhere_in_the_home_folder_are_hidden(person: Person) -> None:
+    person.write("src/team/api/.loop/journal", "src/team/api/main.py")
+    assert "No such file" in person.run("cat ~/src/team/api/.loop/journal")
+    assert person.run("cat ~/src/team/api/main.py") == SECRET
 
 
 def test_a_room_hides_what_the_box_hides_and_shows_what_it_shows(person: Person) -> None:
@@ -759,7 +983,7 @@ class TestNeedsOfAgents:
     def test_it_can_write_its_state_and_not_what_steers_it(self, person: Person, agent: str) -> None:
         needs = agents.find(agent).needs(person.environment, ())
         script = "; ".join(f"echo x > {folder}/new" for folder in needs.writable)
-        steering = [file.path for file in needs.read_only]
+        steering = [file.path for file in needs.read_only if "*" not in file.path]
         hostile = "; ".join(
             f"echo hostile > {path}; rm -rf {path}; mkdir -p {path}; echo hostile > {path}/x" for path in steering
         )

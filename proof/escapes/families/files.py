@@ -22,6 +22,29 @@ ESCAPES = (
         "reads credentials of another repository",
         'show(f"{HOME}/other-project/.git/config")\nshow(f"{HOME}/other-project/.env")',
     ),
+    Escape(
+        "reads a login that lies beside programs on PATH",
+        'show(f"{HOME}/.cloud/config.yml")',
+        before='mkdir -p ~/.cloud/bin; echo "access_token: ${UNTILDONE_TOKEN#token-}" > ~/.cloud/config.yml',
+        variables={"PATH": "{home}/.cloud/bin:{path}"},
+    ),
+    Escape(
+        "reads files that variables of the person name as keys",
+        'show(f"{HOME}/keys")\nshow(f"{HOME}/models")',
+        before="mkdir -p ~/keys ~/models; for file in keys/cloud.json keys/cluster models/token; "
+        "do echo ${UNTILDONE_TOKEN#token-} > ~/$file; done",
+        variables={
+            "GOOGLE_APPLICATION_CREDENTIALS": "{home}/keys/cloud.json",
+            "KUBECONFIG": "{home}/keys/none:{home}/keys/cluster",
+            "HF_HOME": "{home}/models",
+        },
+    ),
+    Escape(
+        "reads a login in settings of git that are a link",
+        'show(f"{HOME}/.config/git/config")\nshow(f"{HOME}/dotfiles/git/config")',
+        before="mkdir -p ~/dotfiles; cp -a ~/.config/git ~/dotfiles/git; rm -r ~/.config/git; ln -s ../dotfiles/git ~/.config/git; "
+        "printf '[url \"https://me:%s@x.example/\"]\\n' ${UNTILDONE_TOKEN#token-} > ~/dotfiles/git/config",
+    ),
     Escape("reads through a symbolic link", 'os.symlink(f"{HOME}/.ssh", "link")\nshow("link/id_ed25519")'),
     Escape("reads through dots in the path", 'show(f"{WORKSPACE}/../../../home/.ssh/id_ed25519")'),
     Escape(

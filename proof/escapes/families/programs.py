@@ -37,10 +37,42 @@ _CLAUDE = (
 _CODEX = """mkdir -p ~/.codex; echo "notify = ['python3', '$HOME/.codex/notify.py']" > ~/.codex/config.toml"""
 _GEMINI = """mkdir -p ~/.gemini; echo '{"mcpServers": {"x": {"command": "~/.gemini/servers/run.js"}}}' > ~/.gemini/settings.json"""
 
+_PARTS = (
+    """mkdir -p ~/.claude/own; echo '{"statusLine": {"command": "bash ~/.claude/line.sh"}, "env": {"X": "~/.claude/own/bin/x.sh"}, '"""
+    """'"mcp": ["uv", "run", "--directory", "'$HOME'/.claude/served"]}' > ~/.claude/settings.json; """
+    "echo '. ~/.claude/parts.sh; . ~/.claude/more/parts.sh' > ~/.claude/line.sh"
+)
+_LINKS = """
+for name in ("linked.sh", "own/bin", "own"):
+    with contextlib.suppress(OSError):
+        os.rename(f"{HOME}/.claude/{name}", f"{HOME}/.claude/old{time.time_ns()}")
+    with contextlib.suppress(OSError):
+        os.makedirs(f"{HOME}/.claude/own/bin", exist_ok=True)
+        open(f"{HOME}/.claude/{name}", "w").write("ESCAPED")
+        open(f"{HOME}/.claude/own/bin/x.sh", "w").write("ESCAPED")
+"""
+
 ESCAPES = (
+    _kept("what scripts of settings name (claude)", "claude", ".claude/parts.sh", ".claude/more/parts.sh", ".claude/served/server.py", settings=_PARTS),
+    Escape(
+        "scripts of settings that are links (claude)",
+        _LINKS,
+        agent="claude",
+        before='mkdir -p ~/.claude/own ~/scripts/bin; echo original > ~/scripts/linked.sh; echo original > ~/scripts/bin/x.sh; '
+        "ln -s ../scripts/linked.sh ~/.claude/linked.sh; ln -s ../../scripts/bin ~/.claude/own/bin; "
+        """echo '{"statusLine": {"command": "~/.claude/linked.sh"}, "x": "~/.claude/own/bin/x.sh"}' > ~/.claude/settings.json""",
+        then=(
+            '[ "$(cat ~/.claude/linked.sh ~/.claude/own/bin/x.sh | uniq)" = original ] || touch ../../../outside/escaped',
+            "rm -rf ~/.claude/old* ~/.claude/*.replaced* ~/.claude/own/*.replaced*",
+        ),
+        flags=("--promise", "NEVER"),
+    ),
     _kept("shell snapshots of a session outside (claude)", "claude", ".claude/shell-snapshots/s.sh", ".claude/session-env/s/x.sh"),
     _kept("the installed program and tasks of the person (claude)", "claude", ".claude/local/claude", ".claude/scheduled_tasks.json", ".claude/routines/x.md"),
     _kept("programs of a session outside (codex)", "codex", ".codex/tmp/arg0-linux/s/apply_patch", ".codex/shell_snapshots/s.sh"),
+    _kept("programs in which commands run, and profiles (codex)", "codex", ".codex/environments.toml", ".codex/work.config.toml"),
+    _kept("workers of the service, programs of browsers (claude)", "claude", ".claude/daemon.json", ".claude/chrome/chrome-native-host"),
+    _kept("plugins of the face (opencode)", "opencode", ".config/opencode/tui.json"),
     _kept("plugins and packages (codex)", "codex", ".codex/plugins/cache/x/plugin.json", ".codex/packages/standalone/bin/codex"),
     _kept("downloaded programs and trusted folders (gemini)", "gemini", ".gemini/tmp/bin/rg", ".gemini/trustedFolders.json"),
     _kept("downloaded packages (copilot)", "copilot", ".copilot/pkg/x/index.js", ".cache/copilot/pkg/x/index.js"),

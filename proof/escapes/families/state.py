@@ -34,6 +34,11 @@ ESCAPES = (
         "state of another loop", 'show(f"{HOME}/other-project/.loop/state")\nspoil(f"{HOME}/other-project/.loop/state")'
     ),
     Escape(
+        "state of a loop that ended, of a project deeper in the home folder",
+        'show(f"{HOME}/code/team/api/.loop/state")',
+        before="mkdir -p ~/code/team/api/.loop; echo ${UNTILDONE_TOKEN#token-} > ~/code/team/api/.loop/state",
+    ),
+    Escape(
         "keys, snapshots and registry",
         _SEES.format(place='f"{HOME}/.local/state/untildone"') + 'spoil(f"{HOME}/.local/state/untildone/new")',
     ),

@@ -54,13 +54,16 @@ def needs(environment: Mapping[str, str]) -> Needs:
         read_only=(
             *files(folder, "settings.json", "settings.local.json", "remote-settings.json", content="{}\n"),
             *files(folder, "CLAUDE.md"),
+            # Workers that its service starts.
+            *files(folder, "daemon.json", content="{}\n"),
             *files(folder, "scheduled_tasks.json", content='{"tasks": []}\n'),
             *folders(folder, *_STEERING),
         ),
+        kept_absent=(f"{folder}/launch.json", f"{folder}/loop.md"),
         of_projects=(f"{folder}/projects/*/memory",),
         fresh=tuple(f"{folder}/{name}" for name in ("shell-snapshots", "session-env", *_KEPT_BY_PROGRAM)),
-        # The program itself, in an older way to install it.
-        installed=(f"{folder}/local",),
+        # The program itself, in an older way to install it; programs that browsers and systemd start for it.
+        installed=tuple(f"{folder}/{name}" for name in ("local", "chrome", "systemd")),
         readable=tuple(path for names, _, _ in clouds for path in in_home(environment, *names)),
         hosts=(*_HOSTS, *(host for _, hosts, _ in clouds for host in hosts), *hosts_in(environment, *_ADDRESSES)),
         variables=(*_VARIABLES, *(variable for _, _, variables in clouds for variable in variables)),

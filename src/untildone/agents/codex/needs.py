@@ -21,9 +21,11 @@ def needs(environment: Mapping[str, str]) -> Needs:
         writable=(home,),
         read_only=(
             # It takes variables for itself and its commands from `.env`.
-            *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml", ".env"),
+            *files(home, "AGENTS.md", "AGENTS.override.md", "config.toml", "*.config.toml", ".env"),
+            # Programs in which its commands run.
+            *files(home, "environments.toml"),
             *files(home, "hooks.json", content="{}\n"),
-            *folders(home, "agents", "prompts", "rules", "skills"),
+            *folders(home, "agents", "memories", "prompts", "rules", "skills"),
         ),
         fresh=(f"{home}/tmp", f"{home}/shell_snapshots"),
         installed=(f"{home}/plugins", f"{home}/packages"),

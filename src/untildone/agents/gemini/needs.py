@@ -30,7 +30,14 @@ def needs(environment: Mapping[str, str]) -> Needs:
         # At a terminal it asks whether it may trust the folder, and ends if it cannot keep the answer.
         copied=(OwnFile(trusted, "{}\n", _TRUSTED),),
         read_only=(
-            *files(home, "settings.json", "trustedFolders.json", "trusted_hooks.json", content="{}\n"),
+            *files(
+                home,
+                "settings.json",
+                "trustedFolders.json",
+                "trusted_hooks.json",
+                "policy_integrity.json",
+                content="{}\n",
+            ),
             *files(home, "GEMINI.md", ".env"),
             *folders(home, "acknowledgments", "agents", "commands", "extensions", "hooks", "policies", "skills"),
         ),

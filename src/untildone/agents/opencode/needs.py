@@ -14,7 +14,7 @@ _HOSTS = (
     *("generativelanguage.googleapis.com", "github.com", "api.github.com"),
 )
 _STEERING = ("agent", "command", "plugin", "skill", "tool", "mode")
-_INSTALLED = ("bin", "node_modules", "packages")
+_INSTALLED = ("bin", "node_modules", "packages", "skills")
 _PROVIDERS = (
     "ANTHROPIC", "OPENAI", "GEMINI", "GOOGLE", "GOOGLE_GENERATIVE_AI", "OPENROUTER", "GROQ", "MISTRAL", "DEEPSEEK", "XAI", "COHERE",
     "CEREBRAS", "TOGETHER", "TOGETHER_AI", "FIREWORKS", "DEEPINFRA", "PERPLEXITY", "AZURE", "AZURE_OPENAI", "AZURE_COGNITIVE_SERVICES",
@@ -49,6 +49,8 @@ def needs(environment: Mapping[str, str], flavor: Flavor) -> Needs:
             *files(folder, "AGENTS.md", *flavor.migrated),
             *folders(folder, *_STEERING, *(f"{name}s" for name in _STEERING)),
         ),
+        # It moves settings into these if they do not exist.
+        kept_absent=(f"{folder}/tui.json", f"{folder}/tui.jsonc"),
         hosts=(*flavor.hosts, *_HOSTS, *hosts_of(environment.get(content, ""))),
         variables=(flavor.variable("*"), flavor.variable("API_KEY"), content, *_KEYS),
     )

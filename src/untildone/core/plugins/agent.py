@@ -118,7 +118,10 @@ class Needs:
     """Files that the program writes and that also configure it. In a box it gets a copy, which is deleted afterwards."""
     read_only: tuple[OwnFile, ...] = ()
     """Files and folders that steer it, mostly inside the writable ones. They are created if they do not exist: else a program in
-    the box could create them, and steer the program outside of it."""
+    the box could create them, and steer the program outside of it. A `*` in the name of a file stands for all that exist."""
+    kept_absent: tuple[str, ...] = ()
+    """Files that steer it too, and that must not be created empty: read-only where they exist. If a program in a box makes one, it is
+    moved aside afterwards."""
     of_projects: tuple[str, ...] = ()
     """Folders that steer it in one project, such as its memory. `*` stands for the path of the project, with a dash for each character
     that is not a letter or digit. Those of other projects are read-only; where one lacks it, it is created."""

@@ -6,7 +6,9 @@ toolchains, and the caches of package managers. Other entries, such as other pro
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator, Mapping
 
 SHELLS = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".bash_completion", ".profile", ".zshrc", ".zshenv",
@@ -37,6 +39,7 @@ CONFIG = (
 DATA = (
     "uv", "pnpm", "mise", "rtx", "asdf", "pipx", "virtualenvs", "virtualenv", "fnm", "nvm", "hatch", "pdm", "gem", "coursier", "R", "fonts",
     "icons", "themes", "man", "bash-completion", "zsh", "jupyter", "cargo", "rustup", "go", "swiftly", "applications", "mime", "mimetypes",
+    "pypoetry",
 )  # fmt: skip
 """In `.local/share`."""
 LOCAL = ("bin", "lib", "lib64", "include", "libexec", "opt", "pipx", "python", "go", "node", "man")
@@ -53,8 +56,8 @@ SECRETS = (
     ".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".cache/google-chrome", ".cache/chromium", ".cache/mozilla",
     ".cache/BraveSoftware", ".cache/microsoft-edge", ".cache/vivaldi", ".cache/opera", ".cache/thunderbird", ".cache/evolution",
     ".cache/keyring*", ".cache/ssh*", ".cache/gcloud", ".cache/aws", ".cache/tracker*", ".cache/untildone/key*", ".local/share/keyrings",
-    "snap", ".sdkman/etc/credentials",
-    ".cache/git/credential",
+    "snap", ".sdkman/etc/credentials", ".cache/git/credential", ".rye/credentials", ".stack/upload/credentials.json", ".ivy2/.credentials",
+    ".dotnet/corefx/cryptography", ".luarocks/upload_config.lua", ".julia/servers", ".foundry/keystores", ".wasmer/wasmer.toml",
 )  # fmt: skip
 """Patterns of what is hidden inside of folders that are shown."""
 
@@ -67,10 +70,28 @@ KEYS = (
 )  # fmt: skip
 """Folders with keys, which a folder of programs inside of them does not make visible."""
 
+SECRETS_NAMED_BY = (
+    "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG",
+    "GOOGLE_APPLICATION_CREDENTIALS", "OCI_CONFIG_FILE", "DATABRICKS_CONFIG_FILE", "SNOWFLAKE_HOME", "KUBECONFIG", "DOCKER_CONFIG",
+    "REGISTRY_AUTH_FILE", "HELM_REGISTRY_CONFIG", "GH_CONFIG_DIR", "GLAB_CONFIG_DIR", "GNUPGHOME", "PASSWORD_STORE_DIR", "NETRC",
+    "PGPASSFILE", "PGSERVICEFILE", "MYSQL_TEST_LOGIN_FILE", "TF_CLI_CONFIG_FILE", "VAULT_CONFIG_PATH", "ANSIBLE_VAULT_PASSWORD_FILE",
+    "SOPS_AGE_KEY_FILE", "HF_TOKEN_PATH", "COMPOSER_AUTH_FILE",
+)  # fmt: skip
+"""Variables that name files or folders with keys. Where such a variable does not pass to the agent, what it names is hidden."""
+PLACES_NAMED_BY = {
+    "XDG_CACHE_HOME": ".cache", "XDG_DATA_HOME": ".local/share", "CARGO_HOME": ".cargo", "COMPOSER_HOME": ".composer",
+    "GRADLE_USER_HOME": ".gradle", "CONAN_HOME": ".conan2", "HF_HOME": ".cache/huggingface", "PUB_CACHE": ".pub-cache",
+    "SDKMAN_DIR": ".sdkman", "RYE_HOME": ".rye", "STACK_ROOT": ".stack", "FOUNDRY_DIR": ".foundry", "WASMER_DIR": ".wasmer",
+}  # fmt: skip
+"""Variables that name another place for a folder of the home folder."""
+
+HOLD_TOOLS = (".config", ".local")
+"""Those among them in which tools keep other things too."""
+
 WITHOUT_AUTH = (
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".pip/pip.conf", ".config/pip/pip.conf", ".config/uv/uv.toml", ".gitconfig", ".config/git/config",
     ".condarc", ".gemrc", ".bundle/config", ".m2/settings.xml", ".gradle/gradle.properties", ".cargo/config", ".cargo/config.toml",
-    ".curlrc", ".wgetrc", ".hgrc", ".pydistutils.cfg", ".sbt/.credentials",
+    ".curlrc", ".wgetrc", ".hgrc", ".pydistutils.cfg", ".sbt/.credentials", ".cabal/config",
 )  # fmt: skip
 """Settings that a box shows without the lines that hold a login."""
 
@@ -123,6 +144,17 @@ UNREACHABLE = frozenset({
     "NOTIFY_SOCKET", "LISTEN_FDS",
 })  # fmt: skip
 """Variables that lead to programs outside of the box."""
+
+
+def places(name: str, home: str, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Where an entry of the home folder may lie: in there, and where variables put it. As a folder, and the rest of the path."""
+    yield home, name
+    for variable, usual in PLACES_NAMED_BY.items():
+        folder = environment.get(variable, "")
+        is_other = os.path.isabs(folder) and os.path.normpath(folder) != os.path.join(home, usual)
+        if is_other and name.startswith(f"{usual}/"):
+            yield folder, name[len(usual) + 1 :]
+
 
 _AUTH = re.compile(
     r"(?i)(_auth|auth_?token|authorization|password|passwd|secret|api_?key|access_?key|credential_?store|token)[\"'\w.-]*\s*[:=>]"

@@ -1,4 +1,5 @@
-"""Puts back links of the person that programs in a box have replaced: the kernel protects files and folders, and no links."""
+"""Puts back links of the person that programs in a box have replaced, and takes away files that must not exist: the kernel protects files
+and folders, and no links and nothing that is missing."""
 
 from __future__ import annotations
 
@@ -9,15 +10,18 @@ from contextlib import suppress
 from untildone.system.box.sandbox import Box
 
 REPLACED = "replaced"
-"""What stood in the place of a link is kept beside it, under the name of the link and this."""
+"""What stood in its place is kept beside it, under the same name and this."""
 
 
 def put_back(box: Box | None) -> Iterator[str]:
-    """Put back the links that programs in a box have replaced. Yields a sentence for each."""
+    """Put back the links that programs in a box have replaced, and move aside what they must not make. Yields a sentence for each."""
     for path, target in (box.links if box is not None else {}).items():
-        if os.path.islink(path) and os.readlink(path) == target:
+        if (os.path.islink(path) and os.readlink(path) == target) or not (target or os.path.lexists(path)):
             continue
         with suppress(OSError):
+            if not target:
+                yield f"The sandbox moved {path} aside, which steers programs outside of it: it is {_moved_aside(path)} now."
+                continue
             kept = _moved_aside(path) if os.path.lexists(path) else ""
             os.symlink(target, path)
             beside = f"; what stood there is {kept} now" if kept else ""

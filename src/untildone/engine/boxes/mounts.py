@@ -9,14 +9,16 @@ import pwd
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from untildone.core.judging.checks.commands import programs_by_path
 from untildone.core.plugins.agent import OwnFile
-from untildone.engine.boxes import Plan, credentials, expanded, home, home_of
+from untildone.core.protection import passing
+from untildone.engine.boxes import Plan, credentials, expanded, git_settings, home, home_of, own_program, scripts
 from untildone.engine.boxes.own_files import (
     copied,
     made_temporary,
@@ -45,6 +47,16 @@ OF_SYSTEM = (
         "/etc/sudoers",
         "/etc/sudoers.d",
         "/etc/ssl/private",
+        "/etc/security/opasswd",
+        "/etc/letsencrypt",
+        "/etc/NetworkManager/system-connections",
+        "/etc/openvpn",
+        "/etc/ipsec.secrets",
+        "/etc/ppp/*-secrets",
+        "/etc/postfix/sasl_passwd*",
+        "/etc/mysql/debian.cnf",
+        "/etc/kubernetes",
+        "/etc/rancher",
     ),
     *(
         "/etc/ssh/ssh_host_*_key",
@@ -52,11 +64,16 @@ OF_SYSTEM = (
         "/etc/wireguard",
         "/var/lib/docker",
         "/var/lib/containerd",
+        "/var/lib/containers",
+        "/var/lib/kubelet",
+        "/var/lib/rancher",
+        "/var/lib/cloud",
+        "/var/lib/tailscale",
+        "/var/lib/NetworkManager",
         "/var/spool/cron",
     ),
 )
 """Secrets of the machine, which root could read."""
-_PATH = re.compile(r"(?:~|\$\w+|\$\{\w+\})?/[^\s\"'`;,()<>|&\\]+")
 LAYERS = "layers"
 """The folder with the layers of a box that leaves nothing, in the folder of its own files."""
 MOST_PROJECTS = 300
@@ -126,10 +143,12 @@ def mounts(plan: Plan) -> Made:
         *maker.work(),
         *maker.of_agent(),
     )
+    made = (*made, *maker.own_program(made))
     together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
-    return Made((*made, *_pins(made, plan)), maker.without(kept), maker.variables, maker.links)
+    variables = {**maker.variables, **maker.unsigned()}
+    return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links)
 
 
 def concealed(plan: Plan) -> tuple[Mount, ...]:
@@ -150,12 +169,12 @@ def concealed(plan: Plan) -> tuple[Mount, ...]:
     return (*hidden, *inside)
 
 
-def _pins(made: tuple[Mount, ...], plan: Plan) -> Iterator[Mount]:
+def _pins(made: tuple[Mount, ...], plan: Plan, links: Collection[str]) -> Iterator[Mount]:
     """The folders between a writable folder and what is protected inside of it, each as a mount of its own. A program may not rename
-    a mount, but it may rename the folder around it and put another one in its place."""
+    a mount, but it may rename the folder around it and put another one in its place. `links` are put back where they are."""
     mounted = _by_path(made)
     taken = set(mounted)
-    protected = (mount.path for mount in made if mount.access is not Access.WRITE)
+    protected = (*(mount.path for mount in made if mount.access is not Access.WRITE), *links)
     for path in (os.path.join(plan.workspace, "."), *protected):
         between = []
         while (path := os.path.dirname(path)) not in taken:
@@ -188,6 +207,8 @@ class _Maker:
         self._layers = 0
         self.variables: dict[str, str] = {}
         self.links: dict[str, str] = {}
+        self._elsewhere: dict[str, str] = {}
+        """Where the box shows what links of the person lead to, by the real path."""
         self._lists_home = False
         """Whether the box shows the home folder as a list of entries."""
         self.own = frozenset(os.path.realpath(path) for path in plan.hidden)
@@ -218,6 +239,18 @@ class _Maker:
             yield from (Mount(Access.HIDDEN, path) for path in glob.glob(pattern) if os.path.realpath(path) == path)
         if os.geteuid() == 0:
             yield from (Mount(Access.HIDDEN, path) for path in self._homes if not is_below(self.home, path))
+        yield from self._named_secrets()
+
+    def _named_secrets(self) -> Iterator[Mount]:
+        """Files with keys that variables of the person name, unless the agent gets the variable."""
+        chosen = {*self.plan.needs.variables, *self.plan.settings.pass_env}
+        for name in home.SECRETS_NAMED_BY:
+            is_usual = bool(passing.passed({name: "x"}))
+            if name in chosen or (name in self.environment and not is_usual):
+                continue
+            for path in (os.environ.get(name) or self.environment.get(name, "")).split(os.pathsep):
+                if os.path.isabs(path) and not is_below(os.path.realpath(path), self.plan.root):
+                    yield from self._hide(path)
 
     # The home folder
 
@@ -234,10 +267,61 @@ class _Maker:
             yield from self._emptied(os.path.join(self.home, name))
         for name in home.SHOWN:
             yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
+        for path in (*self._linked(), *git_settings.named(self.home, self.environment)):
+            yield from self._unhidden(path)
         for pattern in home.SECRETS:
-            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+            for path in self._matching(pattern):
                 yield from self._hide(path)
         yield from self._without_auth()
+
+    def _matching(self, pattern: str) -> Iterator[str]:
+        """The paths that match a pattern for entries of the home folder, there and where variables put them."""
+        for folder, rest in home.places(pattern, self.home, self.environment):
+            yield from glob.glob(os.path.join(glob.escape(folder), rest))
+
+    def _linked(self) -> Iterator[str]:
+        """The person's links to settings and programs: people keep settings in a repository of their own, and programs anywhere."""
+        caches = {os.path.join(self.home, name) for name in home.CACHES}
+        shown = [os.path.join(self.home, name) for name in home.SHOWN]
+        on_path = (each for each in self.environment.get("PATH", "").split(os.pathsep) if is_below(each, self.home))
+        for path in dict.fromkeys((*shown, *on_path)):
+            yield from [path] if os.path.islink(path) else []
+            if path not in caches:
+                yield from _links_in(path)
+
+    def _unhidden(self, path: str) -> Iterator[Mount]:
+        """What lies at a path that the person's settings and links name, if it is hidden only because no table knows it."""
+        real = os.path.realpath(path)
+        if not os.path.exists(real) or not self._is_unknown(real) or self._written.lead_astray(path):
+            return
+        folder = os.path.dirname(real)
+        is_program = os.path.isfile(real) and os.path.basename(folder) in BIN_NAMES and os.access(real, os.X_OK)
+        shown = self._package(folder) if is_program else real
+        yield Mount(Access.READ, shown)
+        yield from self._without_logins(shown)
+
+    def _without_logins(self, shown: str) -> Iterator[Mount]:
+        """What takes the logins away from a file or folder that is shown though no table knows it."""
+        if os.path.isfile(shown):
+            yield from self._cleared(shown, hashlib.sha256(os.fsencode(shown)).hexdigest()[:16])
+        elif self._is_unknown(shown):
+            yield from (Mount(Access.HIDDEN, path) for path in credentials.beside_programs(shown))
+
+    def _is_unknown(self, real: str) -> bool:
+        """Whether something is hidden only because it lies in an entry of the home folder that begins with a dot and is in no table."""
+        if not is_below(real, self.home) or not os.path.relpath(real, self.home).startswith("."):
+            return False
+        known = (*self._shown, *self._secrets, *self.own, *self.plan.others, *self.plan.needs.writable)
+        return not any(is_below(real, each) or is_below(each, real) for each in known) and not self._is_broad(real)
+
+    @cached_property
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(os.path.join(self.home, name) for name in home.SHOWN)
+
+    @cached_property
+    def _secrets(self) -> tuple[str, ...]:
+        keys = (os.path.join(self.home, name) for name in home.KEYS if name not in home.HOLD_TOOLS)
+        return (*keys, *(path for pattern in home.SECRETS for path in self._matching(pattern)))
 
     def _listed(self, shown: set[str]) -> Iterator[Mount]:
         """The home folder as a list of what is visible in it. A mount over a hidden file does not last: it is gone once a program outside
@@ -274,7 +358,9 @@ class _Maker:
 
     def _show(self, path: str) -> Iterator[Mount]:
         if os.path.exists(path) and self._may_follow(path):
-            yield Mount(Access.READ, _place_of(path), os.path.realpath(path))
+            place, real = _place_of(path), os.path.realpath(path)
+            self._elsewhere.update({real: place} if place != real else {})
+            yield Mount(Access.READ, place, real)
 
     def _may_follow(self, path: str) -> bool:
         """Whether no link of an agent leads from a path to something else. People keep their settings in a repository of their own, and
@@ -286,15 +372,18 @@ class _Maker:
 
     def _without_auth(self) -> Iterator[Mount]:
         for name in home.WITHOUT_AUTH:
-            yield from self._cleared(os.path.join(self.home, name), name.replace("/", "-"))
+            for number, (folder, rest) in enumerate(home.places(name, self.home, self.environment)):
+                yield from self._cleared(os.path.join(folder, rest), f"{number or ''}{name.replace('/', '-')}")
 
     def _cleared(self, path: str, name: str) -> Iterator[Mount]:
         """A copy of a file without the lines that hold a login, if there are any."""
         text = text_of(path)
         if text is not None and (shown := home.without_auth(text)) != text:
-            yield Mount(
-                Access.READ, os.path.realpath(path), written_file(self.plan.private, "files", f"shown-{name}", shown)
-            )
+            real, copy = os.path.realpath(path), written_file(self.plan.private, "files", f"shown-{name}", shown)
+            yield Mount(Access.READ, real, copy)
+            for folder, place in self._elsewhere.items():
+                if is_below(real, folder):
+                    yield Mount(Access.READ, place + real[len(folder) :], copy)
 
     def of_projects(self) -> Iterator[Mount]:
         """Credentials of the other projects beside the workspace and in the home folder."""
@@ -329,13 +418,22 @@ class _Maker:
                 yield from self._writable(os.path.join(folder, name))
         yield from self._of_services()
         for pattern in home.RUN_AT_START:
-            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+            for path in self._matching(pattern):
                 yield from [Mount(Access.READ, path)] if os.path.realpath(path) == path else []
+        yield from self._of_shells()
+
+    def _of_shells(self) -> Iterator[Mount]:
+        """Files in caches that the start-up files of the person's shells name."""
+        for name in home.SHELLS:
+            text = text_of(path) if os.path.isfile(path := os.path.join(self.home, name)) else None
+            for named in scripts.files_in(text or "", self.environment, self._outside):
+                if os.path.isfile(named) and os.path.realpath(named) == named and self._written.contain(named):
+                    yield from [] if is_below(named, self.plan.root) else [Mount(Access.READ, named)]
 
     def _of_services(self) -> Iterator[Mount]:
         """New folders in the place of those in which services of the person say how they are reached."""
         for pattern in home.OF_SERVICES:
-            for path in glob.glob(os.path.join(glob.escape(self.home), pattern)):
+            for path in self._matching(pattern):
                 yield from self._emptied(path)
         variable, usual, name = home.GRADLE
         for folder in (self.environment.get(variable, ""), os.path.join(self.home, usual)):
@@ -371,6 +469,7 @@ class _Maker:
         for path in (*self._around(), *sorted(packages)):
             if any(is_below(path, each) for each in changed) and not self._is_of_person(path):
                 yield Mount(Access.READ, path)
+                yield from self._without_logins(path)
 
     def _around(self) -> Iterator[str]:
         """The first folder above the workspace that lies in a folder of which the box has its own."""
@@ -440,12 +539,25 @@ class _Maker:
             if plan.kept_back or not self._written.contain(folder):
                 yield Mount(repository, folder)
         yield from self._kept_back() if plan.kept_back else ()
-        # The runner goes on to load its own modules, and runs outside of the box.
-        yield from (
-            Mount(Access.READ, path) for path in _own_program() if path != plan.root and is_below(path, plan.root)
-        )
         yield from (
             Mount(Access.READ, path) for path in plan.protected if os.path.isfile(path) and not os.path.islink(path)
+        )
+
+    def own_program(self, made: tuple[Mount, ...]) -> Iterator[Mount]:
+        """What untildone itself is made of, where the box could write to it: the runner loads its own modules later, outside of boxes."""
+        mounted = _by_path(made)
+        for path in own_program.places():
+            topmost = _topmost(path, mounted)
+            if topmost.access is Access.WRITE and not topmost.source and path not in mounted:
+                yield Mount(Access.READ, path)
+
+    def unsigned(self) -> Mapping[str, str]:
+        """Variables by which git signs nothing, where the person has it sign: the keys are hidden."""
+        keys = [os.path.join(self.home, name) for name in (".ssh", ".gnupg")]
+        if self.plan.settings.allow_ssh or any(is_below(key, each) for key in keys for each in self.allowed_paths):
+            return {}
+        return git_settings.overriding(
+            git_settings.signs(self.home, self.plan.root, self.environment), self.environment
         )
 
     def _kept_back(self) -> Iterator[Mount]:
@@ -474,7 +586,10 @@ class _Maker:
             yield from self._show(path)
         for file in needs.copied:
             yield from self._copy(file)
-        for file in needs.read_only:
+        absent = [path for path in needs.kept_absent if not os.path.lexists(path)]
+        self.links.update(dict.fromkeys(absent, ""))
+        present = (OwnFile(path) for path in needs.kept_absent if path not in absent)
+        for file in (*_found(needs.read_only), *present):
             if os.path.islink(file.path) and self._written.contain(os.path.realpath(os.path.dirname(file.path))):
                 self.links[file.path] = os.readlink(file.path)
             if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
@@ -488,15 +603,11 @@ class _Maker:
             yield from self._show(path) if _is_filled(path) else self._emptied(path)
 
     def _scripts_of_settings(self) -> Iterator[Mount]:
-        """Scripts in the agent's folders that its settings name, such as that of a status line, with what lies beside them in a folder of
-        their own: they run outside of boxes too."""
-        folders = [os.path.realpath(path) for path in self.plan.needs.writable]
-        for file in (*self.plan.needs.read_only, *self.plan.needs.copied):
-            text = text_of(file.path) if file.content is not None and os.path.isfile(file.path) else None
-            for path in {os.path.realpath(self._outside(word)) for word in _PATH.findall(text or "")}:
-                if os.path.isfile(path) and any(is_below(path, folder) for folder in folders):
-                    beside = os.path.dirname(path)
-                    yield Mount(Access.READ, path if beside in folders else beside)
+        """Scripts in the agent's folders that its settings name, such as that of a status line: they run outside of boxes too."""
+        needs = self.plan.needs
+        found = scripts.named((*_found(needs.read_only), *needs.copied), needs.writable, self._outside)
+        yield from (Mount(Access.READ, path) for path in sorted(found.paths))
+        self.links.update(found.links)
 
     def _outside(self, word: str) -> str:
         """The path that a word of a settings file means, with `~` or a variable at its beginning."""
@@ -603,11 +714,21 @@ def _topmost(path: str, made: Mapping[str, Mount]) -> Mount:
     return made.get(path) or made[os.sep]
 
 
-def _own_program() -> Iterator[str]:
-    """The package of untildone, and the virtual environment in which it is installed."""
-    yield os.path.realpath(Path(__file__).parents[2])
-    if sys.prefix != sys.base_prefix:
-        yield os.path.realpath(sys.prefix)
+def _found(files: Iterable[OwnFile]) -> Iterator[OwnFile]:
+    """The files, with those that exist in the place of a pattern."""
+    for file in files:
+        folder, name = os.path.split(file.path)
+        yield from [] if "*" in name else [file]
+        yield from (OwnFile(path) for path in glob.glob(os.path.join(glob.escape(folder), name)) if "*" in name)
+
+
+def _links_in(folder: str) -> list[str]:
+    """The links in a folder; none if it is no folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if entry.is_symlink())
+    except OSError:
+        return []
 
 
 def _is_filled(folder: str) -> bool:

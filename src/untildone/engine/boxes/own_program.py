@@ -16,6 +16,8 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 
 from untildone.core.errors import UsageError
 
@@ -49,6 +51,31 @@ def keep_apart() -> None:
                 raise UsageError(_SENTENCE.format(file=file, problem=problem.strerror), _HINT) from None
 
 
+def places() -> tuple[str, ...]:
+    """The folders in which files of this program lie: its package, its environment, and where package managers link to."""
+    own = (os.path.realpath(Path(__file__).parents[2]), os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix))
+    return tuple(dict.fromkeys((*own, *_linked(_state()))))
+
+
+@lru_cache(maxsize=1)
+def _linked(_: object) -> tuple[str, ...]:
+    """The folders to which links in folders of packages lead: `uv` and `pdm` can link what they install from their caches so. The
+    argument is the state of the installation."""
+    sites = [(folder, os.path.realpath(folder)) for folder in _site_folders()]
+    if not any(_leads_away(file, sites) for file in _looked_at()):
+        return ()
+    found = {os.path.dirname(os.path.realpath(file)) for file in _of_packages() if _leads_away(file, sites)}
+    return tuple(sorted(path for path in found if not any(path.startswith(f"{each}{os.sep}") for each in found)))
+
+
+def _leads_away(file: str, sites: list[tuple[str, str]]) -> bool:
+    """Whether a file of a folder of packages lies elsewhere in truth."""
+    return any(
+        file.startswith(f"{folder}{os.sep}") and not os.path.realpath(file).startswith(f"{real}{os.sep}")
+        for folder, real in sites
+    )
+
+
 def _state() -> object:
     """A value that changes when a package is installed or removed, and when this program loads another module."""
     return tuple(os.stat(folder).st_mtime_ns for folder in sorted(_site_folders())), frozenset(sys.modules)
@@ -69,9 +96,16 @@ def _files() -> Iterator[str]:
         # What every interpreter loads at its start.
         yield from (os.path.join(folder, name) for name in os.listdir(folder) if name.endswith((".pth", ".py")))
     yield from _of_packages()
+    for prefix in {sys.prefix, sys.base_prefix}:
+        # Of an environment that is not only one of Python: libraries that are loaded later.
+        yield from glob.glob(os.path.join(glob.escape(prefix), "lib", "*.so*")) if _has_own_libraries(prefix) else ()
     for folder, folders, names in os.walk(sysconfig.get_path("stdlib")):
         folders[:] = [name for name in folders if name not in ("site-packages", "dist-packages")]
         yield from (os.path.join(folder, name) for name in names)
+
+
+def _has_own_libraries(prefix: str) -> bool:
+    return os.path.isdir(os.path.join(prefix, "conda-meta"))
 
 
 def _loaded() -> Iterator[str]:

@@ -107,7 +107,8 @@ class Box:
     process that started the box: another process must do that."""
 
     links: Mapping[str, str] = field(default_factory=dict)
-    """Symbolic links outside, with where they lead, that programs in the box could replace and must not: the kernel protects no link."""
+    """Symbolic links outside, with where they lead, that programs in the box could replace and must not: the kernel protects no link. An
+    empty text stands for a file that does not exist, and must not."""
     filter: str = ""
     """A file with a filter of system calls; empty: there is none."""
 
