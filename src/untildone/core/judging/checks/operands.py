@@ -9,7 +9,7 @@ from untildone.core.judging.checks import references
 from untildone.core.judging.checks.commands import Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
 from untildone.core.judging.globs import words
-from untildone.core.judging.tables import RUNNERS
+from untildone.core.judging.tables import CHECKERS, RUNNERS
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.shell.splitting import CAPTURED
 from untildone.core.values.hints import Any
@@ -71,31 +71,70 @@ def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield value if equals else line[position + 1] if position + 1 < len(line) else ""
 
 
-_ARGUMENTS = re.compile(
-    r"(?:^|\s)@([\w./+-]+)|\bxargs\b[^|;&]*?\s(?:-a\s*|--arg-file[= ])([\w./@+-]+)"
-    r"|\bcat\s+([\w./@+-]+)\s*\|\s*(?:xargs|while|parallel)\b|\bdone\s*<\s*([\w./@+-]+)"
-)
+_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*([\w./@+-]+)")
 CAPTURED_WORD = f"${CAPTURED}"
-_READERS = words("grep egrep fgrep rg sed awk gawk cut head tail tr sort uniq xargs jq yq paste column envsubst")
-"""Programs that print parts of the files that they are given."""
+_OPTIONS = re.compile(r"\w*(?:OPTS|OPTIONS|FLAGS|ARGS|PLUGINS|PATH)=")
+"""Variables from which programs take options or what to load."""
+_READ_INTO_VARIABLES = words("read mapfile readarray")
+_RUN_WHAT_THEY_READ = words("source . sh bash dash zsh ksh")
+_SET_VARIABLES = words("export set declare typeset")
+_JUDGES = CHECKERS - words("diff cmp")
 
 
-def _read_by(command: str) -> Iterator[str]:
-    """The files of which a command takes a part for other programs: `$(grep -v '^#' suite.lst)`, `cut -f1 suite.lst | xargs …`."""
-    for run in runs_of(command.replace("$(shell ", "$(")):
-        if run.program in _READERS and not run.decides:
-            yield from (*run.operands, *run.reads)
-
-
-_CAPTURED = re.compile(r"(?:\$\((?:shell\s+)?(?:cat\s+|<\s*)|\$\(file\s+<\s*|`\s*cat\s+)[\"']?([\w./@+-]+)")
-
-
-def argument_files(command: str, folder: str, *, judges: bool) -> Iterator[str]:
-    """Files from which a command takes words for a program: which tests to run, or with which options. `judges`: whether one of its
-    programs is a judge; a version that a recipe reads for something else is none of its words."""
-    named = [name for groups in _ARGUMENTS.findall(command) for name in groups if name]
-    named += [*_CAPTURED.findall(command), *_read_by(command)] if judges else []
+def argument_files(command: str, folder: str) -> Iterator[str]:
+    """Files from which a command takes words for a judge: which tests to run, or with which options."""
+    named = (name for groups in _ARGUMENTS.findall(command) for name in groups if name)
     yield from (path for name in named if (path := resolved(name, folder)))
+    plain = re.sub(r"\$\((?:file\s+<|<)", "$(cat ", command.replace("$(shell ", "$("))
+    for run in _readers(runs_of(plain, folder)):
+        found = (resolved(word, run.folder) for word in _files_read(run))
+        yield from (path for path in found if path and not references.is_code(path))
+
+
+def _readers(runs: Iterable[Run]) -> Iterator[Run]:
+    """The programs whose output becomes words of a judge: `pytest $(cut -f1 suites)`, `grep -v '^#' suites | xargs pytest`."""
+    before: list[Run] = []
+    kept: list[Run] = []
+    for run in runs:
+        if not run.decides:
+            before.append(run)
+        elif _takes_words(run):
+            yield from (run, *(before or kept))
+            before = []
+        else:
+            is_kept = run.program in _READ_INTO_VARIABLES
+            kept += [each for each in before if is_kept or each.captured]
+            before = []
+
+
+def _takes_words(run: Run) -> bool:
+    """Whether a judge takes words that other programs print, or a shell runs them."""
+    line = (*run.before, *run.words[1:])
+    if run.words[0].startswith(CAPTURED_WORD) or any(map(_is_options, line)):
+        return True
+    if run.program in _RUN_WHAT_THEY_READ:
+        return "-" in (*run.words, *run.reads)
+    if run.program in _SET_VARIABLES:
+        return CAPTURED_WORD in line
+    if not _JUDGES & {run.program, *run.words[1:3]}:
+        return False
+    return bool({"xargs", "parallel"} & {run.program, *run.before}) or any(
+        "$" in word and "=" not in word for word in line
+    )
+
+
+def _is_options(word: str) -> bool:
+    return _OPTIONS.match(word) is not None and "$" in word
+
+
+def _files_read(run: Run) -> Iterator[str]:
+    """The files that a program may print: those that it is given, and those that a text names which it runs."""
+    yield from run.reads
+    if "xargs" in run.before or run.program == "parallel":
+        yield from _values((*run.before, *run.words), words("-a --arg-file"))
+    yield from (word for word in run.words[1:] if not word.startswith("-"))
+    if any(re.fullmatch(r"-[a-z]*[cep]|--eval|--print", word) for word in run.words[1:]):
+        yield from re.findall(r"[\w./@+-]+", " ".join(run.words[1:]))
 
 
 def printing_words(runs: Sequence[Run]) -> Iterator[Run]:
