@@ -237,7 +237,8 @@ def _rules_of(makefile: Makefile, target: str) -> tuple[Rule, ...]:
     for pattern, rules in makefile.rules.items():
         before, mark, after = pattern.partition("%")
         is_fitting = len(target) > len(before) + len(after) and target.startswith(before) and target.endswith(after)
-        if mark and before + after and is_fitting:
+        is_for_all = not before + after and not re.fullmatch(r"\w+", target)
+        if mark and is_fitting and not is_for_all:
             stem = target[len(before) : len(target) - len(after)]
             return tuple(_with_stem(rule, stem) for rule in rules)
     return ()

@@ -46,6 +46,8 @@ def _judging_words(run: Run, *, compares: bool) -> tuple[str, ...]:
     inputs = tuple(run.reads) if not run.program.endswith("sh") else ()
     if run.program in _COMPARES or run.program in _TESTS:
         return (*run.operands, *inputs)
+    if run.program == "git" and {"diff", "--no-index"} <= set(run.words):
+        return run.operands[1:]
     if run.program == "cat" and compares and not run.decides:
         return run.operands
     values = tuple(_values(run.words, _PATTERNS.get(run.program, frozenset())))
@@ -116,7 +118,7 @@ def _takes_words(run: Run) -> bool:
         return "-" in (*run.words, *run.reads)
     if run.program in _SET_VARIABLES:
         return CAPTURED_WORD in line
-    if not _JUDGES & {run.program, *run.words[1:3]}:
+    if not _JUDGES & {run.program, *(run.words[1:] if run.program == "parallel" else run.words[1:3])}:
         return False
     return bool({"xargs", "parallel"} & {run.program, *run.before}) or any(
         "$" in word and "=" not in word for word in line
@@ -150,12 +152,15 @@ def printing_words(runs: Sequence[Run]) -> Iterator[Run]:
         waiting = []
 
 
+_READ_VARIABLES = words("dotenv dotenvx env-cmd godotenv shdotenv honcho foreman")
+
+
 def environment_files(run: Run) -> tuple[str, ...]:
     """Files from which the command takes variables."""
     options = words("--env-file --env-file-if-exists --dotenv --envfile")
     named = [*_values(run.words, options), *_values(run.before, options)]
-    if "dotenv" in (*run.before, run.program):
-        named += [*_values(run.before, words("-f --file -e")), *_values(run.words, words("-f --file -e"))]
+    if _READ_VARIABLES & {run.program, *run.before}:
+        named += _values((*run.before, *run.words), words("-f --file -e --env"))
         named.append(".env")
     return tuple(path for name in named if name and (path := resolved(name, run.folder)))
 
@@ -190,9 +195,15 @@ def modules_of_tests(run: Run, tree: Tree) -> tuple[str, ...]:
     return tuple(path for head in heads for path in references.module_files(head, (run.folder,), tree))
 
 
+def runs_sphinx_doctests(run: Run) -> bool:
+    return "sphinx-build" in (run.program, *run.words[1:3]) and "doctest" in run.words
+
+
 def runs_doctests(run: Run) -> bool:
     """Whether the command runs the examples in documentation."""
     line = (*run.words, *run.before)
+    if runs_sphinx_doctests(run):
+        return True
     return any(word.startswith(("--doctest", "--xdoctest")) or "--doctest-" in word for word in line) or (
         "-m" in line and "doctest" in line
     )

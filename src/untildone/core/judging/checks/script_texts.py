@@ -57,7 +57,7 @@ COMPARING = re.compile(
 
 LAUNCHES_TESTS = re.compile(
     r"\b(?:pytest|unittest)\.main\("
-    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |\./)?"
+    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |(?:[\w.-]*/)+)?"
     r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)"
     r"(?:['\"`]| -| [\w./]+['\"`])"
     r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"

@@ -123,6 +123,8 @@ class CheckFiles:
     """Targets of Makefiles, by the path of the Makefile."""
     included: dict[str, tuple[str, ...]]
     """The files of the start that these Makefiles include."""
+    test_folders: frozenset[str]
+    """Folders that a check gives to a program which finds nothing but tests in them."""
     missing: frozenset[str]
     """What the checks need and what was not there at the start: they mean what the agent wrote there."""
     under_test: frozenset[str]
@@ -156,6 +158,7 @@ class _Reader:
         self._package_scripts: set[tuple[str, str]] = set()
         self._targets: dict[str, set[str]] = {}
         self._included: dict[str, tuple[str, ...]] = {}
+        self._test_folders: set[str] = set()
         self._missing: set[str] = set()
         self._under_test: set[str] = set()
         self._built: dict[str, str] = {}
@@ -175,6 +178,7 @@ class _Reader:
             frozenset(self._package_scripts),
             {path: frozenset(targets) for path, targets in self._targets.items()},
             self._included,
+            frozenset(self._test_folders),
             frozenset(self._missing),
             frozenset(self._under_test - set(self._named)),
             self._built,
@@ -313,9 +317,17 @@ class _Reader:
             self._program(script_of(run), run, origin)
 
     def _built_program(self, run: Run, origin: _Origin) -> None:
-        """The program of the tree that `cargo run` builds. It may hold tests of the product: only its name and what it starts count."""
+        """The program of the tree that `cargo run` builds. It may hold tests of the product: only its name and what it starts count. And
+        programs through which `go test` runs what it builds."""
+        for word in (word for value in options_of(run, "-exec", "-toolexec", "-vettool") for word in value.split()[:1]):
+            if (path := resolved(word, run.folder)) and self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes {run.program} run it", origin)
+        for path in (resolved(name, run.folder) for name in options_of(run, "-overlay")):
+            if path and self._exists(path):
+                self._name(path, Kind.SETTINGS, f"{origin.by} makes {run.program} read it", origin)
         for path in programs_built(run, self._start) if run.words[1:2] in (("run",), ("r",)) else ():
-            if judging_name(path) or LAUNCHES_TESTS.search(self._view(path)):
+            stem = path.rpartition("/")[2].partition(".")[0]
+            if judging_name(parent(path) if stem == "main" else path) or LAUNCHES_TESTS.search(self._view(path)):
                 self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
 
     def _other(self, run: Run, origin: _Origin) -> None:
@@ -333,6 +345,8 @@ class _Reader:
         tools = {run.program, run.program.removesuffix(".cmd"), *operands.wrappers(run)}
         if operands.runs_doctests(run):
             tools.add("doctest")
+        if operands.runs_sphinx_doctests(run):
+            tools.add("sphinx-doctest")
         if PYTHONS.match(run.program) and "-m" in run.words[:-1]:
             tools.add(run.words[run.words.index("-m") + 1].partition(".")[0])
         if (
@@ -590,13 +604,18 @@ class _Reader:
     def _tox(self, run: Run, origin: _Origin) -> None:
         path = f"{run.folder}/tox.ini" if run.folder else "tox.ini"
         for block in re.findall(r"^commands\s*=((?:.*\n?)(?:[ \t]+.*\n?|\n)*)", self._view(path), re.MULTILINE):
-            self._follow([line.strip().lstrip("-") for line in block.splitlines()], run.folder, path, origin)
+            lines = [
+                re.sub(r"\{(?:toxinidir|tox_root)\}/", "", line).strip().lstrip("- ") for line in block.splitlines()
+            ]
+            self._follow(lines, run.folder, path, origin)
 
     def _arguments(self, run: Run, origin: _Origin) -> None:
         """Files that the command names: settings and tests that a runner is given, and whatever has the name of a judge."""
         for word in run.words[1:]:
             value = word.partition("=")[2] if word.startswith("-") else word
             path = resolved(value.partition("::")[0], run.folder) if value else None
+            if path and path in self._start.folders and _TAKE_FOLDERS & {run.program, *run.words[1:3]}:
+                self._test_folders.add(path)
             if not path or not self._exists(path) or path in self._named:
                 continue
             if self._is_setting(word, run):
@@ -608,9 +627,15 @@ class _Reader:
         """Whether the word is the value of an option that names settings, such as `-c FILE`."""
         position = run.words.index(word)
         option = word.partition("=")[0] if word.startswith("-") else run.words[position - 1]
-        return run.program in CHECKERS | {"python", "python3", "node"} and option in _SETTING_OPTIONS
+        if run.program in ("karma", "wdio") and option in ("start", "run"):
+            return True
+        return run.program in _TAKE_SETTINGS and option in _SETTING_OPTIONS
 
 
+_TAKE_SETTINGS = CHECKERS | words(
+    "python python3 node wtr web-test-runner nightwatch testcafe cucumber-js codeceptjs gotestsum"
+)
+_TAKE_FOLDERS = words("behave robot pabot bats cucumber cucumber-js shellspec cram")
 _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
