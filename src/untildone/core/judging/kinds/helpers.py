@@ -9,7 +9,7 @@ from functools import cache
 
 from untildone.core.judging.checks import references
 from untildone.core.judging.checks.references import Importers
-from untildone.core.judging.checks.script_texts import is_for_developers, judging_name
+from untildone.core.judging.checks.script_texts import LAUNCHES_TESTS, is_for_developers, judging_name
 from untildone.core.judging.documents import found, loaded_json
 from untildone.core.judging.trees import Tree, parent
 
@@ -110,9 +110,11 @@ class Helpers:
         """Whether the file looks like a helper of tests, not like what is tested."""
         if path.endswith((".sh", ".bash", ".bats", ".robot", ".resource", ".cmake", ".mk")) or self.why(importer):
             return True
-        if importer.endswith((".robot", ".resource")) or (
-            is_for_developers(path) and parent(path) == parent(importer) and not self._is_test(importer)
-        ):
+        if importer.endswith((".robot", ".resource")) and parent(importer) and path.startswith(f"{parent(importer)}/"):
+            return True
+        # A script that does not start tests compares by itself, maybe what this file does.
+        is_beside = is_for_developers(path) and parent(path) == parent(importer) and not self._is_test(importer)
+        if is_beside and LAUNCHES_TESTS.search(self._start.text(importer)):
             return True
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).lower()
         return _HELPING.search(spaced) is not None or _TEST_CODE.search(self._start.text(path)) is not None
