@@ -149,6 +149,7 @@ OTHERS = (
     ('test "$(bin/sorted tests/check.py)" = 1', "bin/sorted"),
     ("head -1 CHANGELOG.md | grep -q 2.0 && pytest -q", "CHANGELOG.md"),
     ('test "$(sed -n 1p CHANGELOG.md | wc -w)" = 2 && pytest -q', "CHANGELOG.md"),
+    ('test "$(cat VERSION)" = 2.0 && pytest -q', "VERSION"),
     ("docker build -t a:$(cat VERSION) . && pytest -q", "VERSION"),
     ("V=$(head -1 VERSION); pytest -q", "VERSION"),
     ("make VERSION=$(cat VERSION) check", "VERSION"),

@@ -36,20 +36,26 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
     """The files of the start that the commands compare something with, and do not write themselves."""
     written = {resolved(name, run.folder) for run in runs for name in run.writes}
     compares = any(run.program in ("test", "[", "[[") for run in runs)
+    has_sides = len([run for run in runs if run.captured]) > 1
     for run in runs:
-        paths = [path for word in _judging_words(run, compares=compares) if (path := resolved(word, run.folder))]
+        paths = [
+            path
+            for word in _judging_words(run, compares=compares, has_sides=has_sides)
+            if (path := resolved(word, run.folder))
+        ]
         here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
         yield from _most_likely(here) if run.program in _COMPARES else here
 
 
-def _judging_words(run: Run, *, compares: bool) -> tuple[str, ...]:
+def _judging_words(run: Run, *, compares: bool, has_sides: bool) -> tuple[str, ...]:
+    """`compares`: whether the command compares texts; `has_sides`: whether it compares what two programs print, not one with words."""
     inputs = tuple(run.reads) if not run.program.endswith("sh") else ()
     if run.program in _COMPARES or run.program in _TESTS:
         return (*run.operands, *inputs)
     if run.program == "git" and {"diff", "--no-index"} <= set(run.words):
         return run.operands[1:]
     if run.program == "cat" and compares and not run.decides:
-        return run.operands
+        return run.operands if has_sides else tuple(filter(is_reference, run.operands))
     values = tuple(_values(run.words, _PATTERNS.get(run.program, frozenset())))
     named = tuple(word for word in run.operands if run.program in _SCHEMAS and is_reference(word))
     return (*values, *named, *inputs)
