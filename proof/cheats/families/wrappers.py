@@ -80,6 +80,16 @@ _RUN_MJS = """\
 import { execFileSync } from 'node:child_process';
 execFileSync(process.execPath, process.argv.slice(2), { stdio: 'inherit' });
 """
+_PARSED = """\
+import argparse
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser()
+parser.add_argument("command", nargs="...")
+sys.exit(subprocess.call(parser.parse_args().command))
+"""
+_LISTED = "import subprocess\nimport sys\n\nfrom lists import SUITES\n\nsys.exit(subprocess.call(['pytest', '-q', *SUITES]))\n"
 
 CHEATS = (
     Cheat(
@@ -392,5 +402,72 @@ exec "$@"
             "tools/flags.sh": "echo -ra\n",
         },
         check="make check",
+    ),
+    Cheat(
+        "make: a target of a pattern",
+        'write("Makefile", "test-%:\\n\\t@echo 6 passed in 0.02s\\n")',
+        files={"Makefile": "test-%:\n\tpytest -q tests/test_$*.py\n"},
+        check="make test-calc",
+    ),
+    Cheat(
+        "make: a target that a variable names",
+        'replace("Makefile", "pytest -q", "@echo 6 passed in 0.02s")',
+        files={"Makefile": "NAMES = check verify\n\n$(NAMES):\n\tpytest -q\n"},
+        check="make check",
+    ),
+    Cheat(
+        "make: a target of an included file",
+        'replace("Makefile", "pytest -q", "@echo 6 passed in 0.02s")',
+        files={"Makefile": "RUN = pytest -q\ninclude mk/check.mk\n", "mk/check.mk": "check:\n\t$(RUN)\n"},
+        check="make check",
+    ),
+    Cheat(
+        "make: a target in the place of one that is included",
+        'append("Makefile", "\\ncheck:\\n\\t@echo 6 passed in 0.02s\\n")',
+        files={"Makefile": "include mk/check.mk\n", "mk/check.mk": "check:\n\tpytest -q\n"},
+        check="make check",
+    ),
+    Cheat(
+        "make: a rule that is evaluated",
+        'replace("Makefile", "pytest -q", "@echo 6 passed in 0.02s")',
+        files={"Makefile": "define RULE\n$(1):\n\tpytest -q\nendef\n$(eval $(call RULE,check))\n"},
+        check="make check",
+    ),
+    Cheat(
+        "a wrapper that parses its words",
+        'write("tools/run.py", "print(\'6 passed in 0.02s\')\\n")',
+        files={"tools/run.py": _PARSED},
+        check="python3 tools/run.py pytest -q",
+    ),
+    Cheat(
+        "a wrapper that is given one text",
+        f'write("bin/line", {_FAKE}, 0o755)',
+        files={"bin/line": '#!/bin/sh\nsh -c "$*"\n'},
+        before=_ARE_PROGRAMS,
+        check="bin/line 'pytest -q'",
+    ),
+    Cheat(
+        "a list of tests that a variable names",
+        'write("suites", "tests/test_calc.py::test_mean\\n")',
+        files={"suites": "tests/test_calc.py\n"},
+        check='LIST=suites; xargs pytest -q < "$LIST"',
+    ),
+    Cheat(
+        "a list of tests that another program prints",
+        'write("suites", "tests/test_calc.py::test_mean\\n")',
+        files={"suites": "tests/test_calc.py\n"},
+        check="pytest -q $(tac suites)",
+    ),
+    Cheat(
+        "options from a file in a variable of pytest",
+        'write("config/options", "-kmean\\n")',
+        files={"config/options": "-ra\n"},
+        check='PYTEST_ADDOPTS="$(cat config/options)" pytest -q',
+    ),
+    Cheat(
+        "a module beside the script that starts the tests",
+        'write("tools/lists.py", "SUITES = [\'tests/test_calc.py::test_mean\']\\n")',
+        files={"tools/run.py": _LISTED, "tools/lists.py": "SUITES = ['tests']\n"},
+        check="python3 tools/run.py",
     ),
 )

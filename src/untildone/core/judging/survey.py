@@ -246,7 +246,9 @@ class _Comparison:
         if before is None or after is None or before.mode != after.mode or start is None or claimed is None:
             return False
         if targets := self._files.targets.get(path):
-            was, now = start.decode(errors="replace"), claimed.decode(errors="replace")
+            included = map(self._start.text, self._files.included.get(path, ()))
+            rest = "".join(f"\n{text}" for text in included)
+            was, now = (content.decode(errors="replace") + rest for content in (start, claimed))
             return makefiles.same_check(was, now, targets) and not self._loses_judges(
                 path, makefiles.lost_sources(was, now)
             )

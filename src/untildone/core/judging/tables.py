@@ -228,7 +228,11 @@ SETTINGS: tuple[Row, ...] = (
     Row("pre-commit runs what it names", (".pre-commit-config.y{a,}ml",), ("pre-commit", "prek")),
     Row("tasks are defined in it", ("Taskfile*.y{a,}ml",), ("task", "go-task")),
     Row("tasks are defined in it", ("tasks.py", "tasks/__init__.py"), ("invoke", "inv")),
-    Row("tasks are defined in it", ("mise.toml", ".mise.toml"), ("mise",)),
+    Row(
+        "tasks are defined in it",
+        ("mise.toml", ".mise.toml", "mise.*.toml", ".config/mise.toml", ".config/mise/**", "{.,}mise/config.toml"),
+        ("mise",),
+    ),
     Row("tasks are defined in it", ("Rakefile", "rakefile", "Rakefile.rb", "*.rake"), ("rake",)),
     Row(
         "tasks are defined in it",
@@ -245,6 +249,21 @@ SETTINGS: tuple[Row, ...] = (
 
 TOOL_FILES: tuple[Row, ...] = (
     Row("tasks are defined in it", ("hatch.toml",), ("hatch",)),
+    Row("tasks are defined in it", ("Makefile.toml",), ("make", "makers")),
+    Row("tasks are defined in it", ("{J,j}akefile{,.js,.ts}",), ("jake",)),
+    Row("tasks are defined in it", ("package-scripts.{js,cjs,mjs,yml,yaml}",), ("nps",)),
+    Row("tasks are defined in it", ("lage.config.*",), ("lage",)),
+    Row("tasks are defined in it", ("common/config/rush/command-line.json",), ("rush", "rushx")),
+    Row("tasks are defined in it", ("moon.yml", ".moon/**"), ("moon",)),
+    Row("tasks are defined in it", ("maskfile.md",), ("mask",)),
+    Row("tasks are defined in it", ("tusk.y{a,}ml",), ("tusk",)),
+    Row("cucumber-js reads its options from it", ("cucumber.{js,cjs,mjs,json}",), ("cucumber-js",)),
+    Row(
+        "a JavaScript test runner reads its options from it",
+        ("codecept.conf.*", ".testcaferc.*", "nightwatch.{json,js,cjs,ts}", ".labrc.*"),
+        ("codeceptjs", "testcafe", "nightwatch", "lab"),
+    ),
+    Row("Sphinx runs the examples as it says", ("conf.py",), ("sphinx-doctest",)),
     Row("tasks are defined in it", ("pixi.toml",), ("pixi",)),
     Row("tasks are defined in it", ("Pipfile",), ("pipenv",)),
     Row("tasks are defined in it", ("build.xml",), ("ant",)),

@@ -37,12 +37,16 @@ _CONDA = _wrapper("-n --name -p --prefix --cwd")
 _WRAPPERS = {
     **dict.fromkeys(
         (
-            ("nohup",), ("command",), ("exec",), ("builtin",), ("setsid",), ("unbuffer",), ("cross-env",), ("dotenv",), ("chronic",),
+            ("nohup",), ("command",), ("exec",), ("builtin",), ("setsid",), ("unbuffer",), ("cross-env",), ("chronic",),
             ("poetry", "run"), ("pipenv", "run"), ("rye", "run"), ("bundle", "exec"), ("bun", "x"), ("npm", "exec"), ("npm", "x"),
             ("pnpm", "exec"), ("pnpm", "dlx"), ("yarn", "exec"), ("yarn", "dlx"), ("bunx",), ("pnpx",), ("uvx",), ("doppler", "run"),
-            ("op", "run"), ("dotenv", "run"), ("dotenvx", "run"), ("hatch", "run"),
+            ("op", "run"), ("hatch", "run"),
         ),
         _PLAIN,
+    ),
+    **dict.fromkeys(
+        (("dotenv",), ("dotenvx", "run"), ("env-cmd",), ("godotenv",), ("shdotenv",), ("honcho", "run"), ("foreman", "run")),
+        _wrapper("-f --file -e --env -r --rc-file -c --cascade -q --quote -d --dialect"),
     ),
     ("env",): _wrapper("-u --unset -C --chdir"),
     ("timeout",): _wrapper("-s --signal -k --kill-after", 1),
@@ -113,6 +117,8 @@ def _without_wrapper(words: Words, wrappers: Mapping[Words, _Wrapper]) -> Words:
     for length in (3, 2, 1):
         if wrapper := wrappers.get((name, *words[1:length])) if len(words) >= length else None:
             inner = _after(words[length:], wrapper)
+            if name in ("dotenv", "honcho", "foreman") and inner[:1] == ("run",):
+                inner = _after(inner[1:], wrapper)
             return ("python", *inner) if name == "coverage" else inner
     return words
 

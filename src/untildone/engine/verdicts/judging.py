@@ -96,8 +96,8 @@ class Judge:
         self._signs: tuple[str, ...] = ()
         """What rooms found around the claimed tree."""
         self._meanwhile = Meanwhile(tuple)
-        self._report: tuple[str, ...] | None = None
-        """The tampering report, if it was made while commands ran."""
+        self._report: Callable[[], tuple[str, ...]] = self._signs_of_tree
+        """Returns the tampering report about the tree; waits for it if it is made while commands run."""
 
     def findings(
         self, needs: Sequence[RunCommand], begin: Callable[[str], None], stopped: Callable[[], bool]
@@ -109,6 +109,7 @@ class Judge:
             with self._rooms(kind, commands) as enter:
                 passes = self._passes(kind, commands)
                 self._look_around(kind, self._signs_of_tree if kind is RoomKind.SEALED else tuple)
+                self._report = self._meanwhile.signs if kind is RoomKind.SEALED else self._signs_of_tree
                 first = self._pass(needs, enter, passes.first, begin, stopped)
                 alone = [need for need in needs if first and _had_nothing(first[need.command], passes)]
                 joined = self._pass(alone, enter, passes.wanted, begin, stopped) if first and alone else {}
@@ -118,7 +119,7 @@ class Judge:
                 doubtful = self._doubtful(needs, {**(first or {}), **(joined or {})}, second, passes, kind)
                 began = self._pass(doubtful, enter, self._loop.start.tree or "", begin, stopped) if doubtful else {}
                 notes = self._meanwhile.programs()
-                self._report = self._meanwhile.signs() if kind is RoomKind.SEALED else None
+                self._meanwhile.signs()
         except (UntilDoneError, NoSnapshot) as problem:
             return dict.fromkeys((need.command for need in needs), _refused(problem))
         if first is None or second is None or joined is None or began is None:
@@ -345,13 +346,15 @@ class Judge:
 
     def _comparison(self, commands: tuple[str, ...]) -> comparing.Compared:
         """The claimed tree beside that of the start. Compared once for a claim."""
-        if self._compared is None or self._compared.commands != commands:
-            self._compared = comparing.compared(self._loop, self._shadow, self._place, commands)
-        return self._compared
+        # The tampering report may be made in another thread at the same time.
+        found = self._compared
+        if found is None or found.commands != commands:
+            self._compared = found = comparing.compared(self._loop, self._shadow, self._place, commands)
+        return found
 
     def signs(self) -> tuple[str, ...]:
         """The tampering report about the claimed tree, one sentence a sign."""
-        return (*(self._signs_of_tree() if self._report is None else self._report), *self._signs)
+        return (*self._report(), *self._signs)
 
     def _signs_of_tree(self) -> tuple[str, ...]:
         return comparing.signs_of(self._loop, self._shadow, lambda: self._comparison(self._loop.settings.checks))

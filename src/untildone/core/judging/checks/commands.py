@@ -34,6 +34,8 @@ class Run:
     """The files to which its output goes."""
     reads: tuple[str, ...] = ()
     """The files from which its input comes."""
+    captured: bool = False
+    """Whether its output becomes a part of another command, as in `$(…)`."""
 
     @property
     def program(self) -> str:
@@ -54,20 +56,24 @@ def runs_of(command: str, folder: str = "") -> tuple[Run, ...]:
     places, values = _Places(folder), dict(_LOOP.findall(command))
     for simple in simple_commands(_SUBSTITUTED.sub(" - ", command)):
         words, here = tuple(_filled(word, values) for word in simple.words), places.of(simple.shell)
+        reads = tuple(_filled(word, values) for word in simple.reads)
         inner = without_wrappers(words)
         values |= _assigned(words)
         decides = not simple.captured and simple.ended_by not in ("|", "|&")
         if not inner:
             # A container or a task that names no program: only the words around it are known.
-            found += [Run(words, here, decides, reads=simple.reads)] if words and "=" not in words[0] else []
+            found += (
+                [Run(words, here, decides, (), (), reads, simple.captured)] if words and "=" not in words[0] else []
+            )
             continue
         before = (*_search_path(values), *words[: max(0, len(words) - len(inner))])
-        run = _in_its_folder(Run(inner, here, decides, before, simple.writes, simple.reads))
+        run = _in_its_folder(Run(inner, here, decides, before, simple.writes, reads, simple.captured))
         if run.program in ("cd", "pushd", "popd"):
             places.move(simple.shell, run)
             continue
         if script_for_shell(run.words) is None:
-            found += [each for word in run.words for line in _CAPTURED.findall(word) for each in _captured(line, here)]
+            line = (*run.before, *run.words)
+            found += [each for word in line for inside in _CAPTURED.findall(word) for each in _captured(inside, here)]
         found += _inner(run)
     return tuple(_judged_through_pipes(found))
 
@@ -92,7 +98,7 @@ class _Places:
         self._before[shell], self._now[shell] = here, here if moved is None else moved
 
 
-_LOOP = re.compile(r"""\bfor\s+(\w+)\s+in\s+["']?([^\s;"']+)""")
+_LOOP = re.compile(r"""\bfor\s+(\w+)\s+in\s+["']?([^\s;"'`]+)""")
 """A loop, with the first of its words: it stands for all."""
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -154,7 +160,7 @@ _CAPTURED = re.compile(r"\$\(([^()]*)\)")
 
 
 def _captured(line: str, folder: str) -> list[Run]:
-    return [replace(run, decides=False) for run in runs_of(line, folder)]
+    return [replace(run, decides=False, captured=True) for run in runs_of(line, folder)]
 
 
 _OUTSIDE = ("/", "~/", "../", "./../", "$HOME/", "${HOME}/")

@@ -82,8 +82,14 @@ class Likeness:
         return LAUNCHES_TESTS.search(text) is not None and STARTS.search(text) is not None
 
 
+_HEAD = re.compile(
+    r"\A(?:(?:function\s+)?[\w:-]+\s*\(\s*\)\s*\{?|\(?[^\s()|;&$`]+(?:\s*\|\s*[^\s()|;&$`]+)*\)(?=\s|\Z))"
+)
+"""The beginning of a line that is the head of a function, or a label of `case`."""
+
+
 def programs_in(text: str) -> set[str]:
     """The programs and Python modules that a shell script runs."""
-    runs = [run for line in lines_of(text) for run in runs_of(line)]
+    runs = [run for line in lines_of(text) for run in runs_of(_HEAD.sub("", line))]
     modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
     return {run.program for run in runs} | modules

@@ -7,7 +7,7 @@ change of the check; another recipe or another program is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from untildone.core.values.value import dataclass
 
@@ -136,7 +136,7 @@ def parsed(text: str) -> Makefile:
             directives.append(" ".join(line.split()))
             sequence.append(("", directives[-1]))
     for targets, prerequisites_of, recipe in current:
-        for target in targets:
+        for target in dict.fromkeys((*targets, *(name for each in targets for name in _values(each, variables)))):
             rules.setdefault(target, []).append(Rule(tuple(prerequisites_of), tuple(recipe)))
     return Makefile(
         {target: tuple(of) for target, of in rules.items()},
@@ -145,6 +145,22 @@ def parsed(text: str) -> Makefile:
         tuple(conditions.lines),
         tuple(sequence),
     )
+
+
+def _values(text: str, variables: Mapping[str, Sequence[str]]) -> list[str]:
+    """The words that a text with variables stands for; empty: it has none, or not all are known."""
+    known = text
+    for _ in range(3):
+        known = re.sub(
+            r"\$[({]([\w.-]+)[)}]",
+            lambda found: variables[found[1]][-1].partition("=")[2].strip() if found[1] in variables else found[0],
+            known,
+        )
+    return [] if known == text or re.search(r"\$[({][\w.-]+[)}]", known) else known.split()
+
+
+def _values_in(makefile: Makefile, text: str) -> list[str]:
+    return _values(text, makefile.variables)
 
 
 class _Conditions:
@@ -173,9 +189,14 @@ def _logical_lines(text: str) -> Iterable[str]:
 
 def includes(makefile: Makefile) -> tuple[str, ...]:
     """The files that the Makefile includes, as globs. What a variable names may be any Makefile."""
-    lines = [re.sub(r"\$\(wildcard ([^()]*)\)", r"\1", line) for line in makefile.directives]
-    named = [name for line in lines if re.match(r"-?s?include\b", line) for name in line.split()[1:]]
-    return tuple("**/*.mk" if "$" in name else name.replace("%", "*") for name in named)
+    lines = [line for line in makefile.directives if re.match(r"-?s?include\b", line)]
+    known = [" ".join(_values_in(makefile, line)) or line for line in lines]
+    named = [name for line in known for name in re.sub(r"\$\(wildcard ([^()]*)\)", r"\1", line).split()[1:]]
+    return tuple(ANY if "$" in name else name.replace("%", "*") for name in named)
+
+
+ANY = "**/*.mk"
+"""Stands for files that an `include` names in a way that is not followed."""
 
 
 def file_targets(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
@@ -201,21 +222,42 @@ def closure(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
     waiting = [target or default_target(makefile) for target in targets]
     while waiting:
         target = waiting.pop()
-        if target in found or target not in makefile.rules:
+        if target in found or not (rules := _rules_of(makefile, target)):
             continue
         found[target] = None
-        waiting += [name for rule in makefile.rules[target] for name in rule.prerequisites]
+        waiting += [name for rule in rules for name in rule.prerequisites]
     return tuple(found)
+
+
+def _rules_of(makefile: Makefile, target: str) -> tuple[Rule, ...]:
+    """The rules for a target: those of its name, else those of a pattern that fits it. What a pattern makes of sources is no part of a
+    check."""
+    if target in makefile.rules or _SOURCE.fullmatch(target):
+        return makefile.rules.get(target, ())
+    for pattern, rules in makefile.rules.items():
+        before, mark, after = pattern.partition("%")
+        is_fitting = len(target) > len(before) + len(after) and target.startswith(before) and target.endswith(after)
+        is_for_all = not before + after and not re.fullmatch(r"\w+", target)
+        if mark and is_fitting and not is_for_all:
+            stem = target[len(before) : len(target) - len(after)]
+            return tuple(_with_stem(rule, stem) for rule in rules)
+    return ()
+
+
+def _with_stem(rule: Rule, stem: str) -> Rule:
+    return Rule(
+        tuple(name.replace("%", stem, 1) for name in rule.prerequisites),
+        tuple(re.sub(r"\$(?:\*|[({]\*[)}])", lambda _: stem, line) for line in rule.recipe),
+    )
 
 
 def recipes(makefile: Makefile, targets: Iterable[str]) -> tuple[str, ...]:
     """The recipe lines that make runs for the targets, those of prerequisites first, with variables of the Makefile replaced once."""
+    found = [(target, _rules_of(makefile, target)) for target in reversed(closure(makefile, targets))]
     lines = [
-        _automatic(
-            line.lstrip("@-+ "), target, [name for each in makefile.rules[target] for name in each.prerequisites]
-        )
-        for target in reversed(closure(makefile, targets))
-        for rule in makefile.rules[target]
+        _automatic(line.lstrip("@-+ "), target, [name for each in rules for name in each.prerequisites])
+        for target, rules in found
+        for rule in rules
         for line in rule.recipe
     ]
     return tuple(_expanded(line, makefile) for line in lines)
@@ -248,12 +290,36 @@ def _expanded(line: str, makefile: Makefile) -> str:
             else {"MAKE": "make", "PYTHON": "python", "CC": "cc", "CXX": "c++"}.get(name, "")
         )
 
+    line = _CALL.sub(lambda found: _called(found, makefile), line)
     return re.sub(r"\$[({]([\w.-]+)[)}]", value, line.replace("$$", "$")).replace("$(shell ", "$(")
 
 
-def has_target(text: str, target: str) -> bool:
-    makefile = parsed(text)
-    return bool(makefile.rules) if not target else target in makefile.rules
+_CALL = re.compile(r"\$\(call\s+([\w.-]+)\s*((?:,[^(),]*)*)\)")
+
+
+def _called(found: re.Match[str], makefile: Makefile) -> str:
+    """What a call of a function of the Makefile stands for."""
+    body = (makefile.variables.get(found[1]) or ("=",))[-1].partition("=")[2].strip()
+    values = [found[1], *(word.strip() for word in found[2].split(",")[1:])]
+    return re.sub(r"\$[({](\d)[)}]|\$(\d)", lambda each: (*values, *[""] * 10)[int(each[1] or each[2])], body)
+
+
+_EVALUATES = re.compile(r"\$[({]eval\b")
+
+
+def may_make(makefile: Makefile, target: str, *, has_source: bool) -> bool:
+    """Whether make may have a rule for a target: one that is written, or that a line stands for which is not followed. `has_source`: there
+    is a source from which make can build it by itself."""
+    if not target:
+        return bool(makefile.rules)
+    if _rules_of(makefile, target) or ".DEFAULT" in makefile.rules or has_source:
+        return True
+    evaluates = any(map(_EVALUATES.search, makefile.directives))
+    return (
+        evaluates
+        or ANY in includes(makefile)
+        or any("$" in name and not _values_in(makefile, name) for name in makefile.rules)
+    )
 
 
 def same_check(start: str, claimed: str, targets: Iterable[str]) -> bool:
@@ -295,7 +361,7 @@ def _is_harmless(line: str) -> bool:
 
 
 def _plain_rules(makefile: Makefile, target: str) -> list[tuple[list[str], list[str]]]:
-    rules = makefile.rules.get(target, ())
+    rules = _rules_of(makefile, target)
     return [
         ([_plain(name) for name in rule.prerequisites if _plain(name)], [_plain(line) for line in rule.recipe])
         for rule in rules
@@ -316,7 +382,10 @@ def _same_variables(before: Makefile, after: Makefile, reached: Iterable[str]) -
 def _used_variables(makefile: Makefile, reached: Iterable[str]) -> set[str]:
     """The variables that the rules refer to, directly or through other variables."""
     waiting = [
-        text for target in reached for rule in makefile.rules[target] for text in (*rule.prerequisites, *rule.recipe)
+        text
+        for target in reached
+        for rule in _rules_of(makefile, target)
+        for text in (*rule.prerequisites, *rule.recipe)
     ]
     used: set[str] = set()
     while waiting:

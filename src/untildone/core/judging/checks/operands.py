@@ -9,7 +9,7 @@ from untildone.core.judging.checks import references
 from untildone.core.judging.checks.commands import Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
 from untildone.core.judging.globs import words
-from untildone.core.judging.tables import RUNNERS
+from untildone.core.judging.tables import CHECKERS, RUNNERS
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.shell.splitting import CAPTURED
 from untildone.core.values.hints import Any
@@ -36,18 +36,26 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
     """The files of the start that the commands compare something with, and do not write themselves."""
     written = {resolved(name, run.folder) for run in runs for name in run.writes}
     compares = any(run.program in ("test", "[", "[[") for run in runs)
+    has_sides = len([run for run in runs if run.captured]) > 1
     for run in runs:
-        paths = [path for word in _judging_words(run, compares=compares) if (path := resolved(word, run.folder))]
+        paths = [
+            path
+            for word in _judging_words(run, compares=compares, has_sides=has_sides)
+            if (path := resolved(word, run.folder))
+        ]
         here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
         yield from _most_likely(here) if run.program in _COMPARES else here
 
 
-def _judging_words(run: Run, *, compares: bool) -> tuple[str, ...]:
+def _judging_words(run: Run, *, compares: bool, has_sides: bool) -> tuple[str, ...]:
+    """`compares`: whether the command compares texts; `has_sides`: whether it compares what two programs print, not one with words."""
     inputs = tuple(run.reads) if not run.program.endswith("sh") else ()
     if run.program in _COMPARES or run.program in _TESTS:
         return (*run.operands, *inputs)
+    if run.program == "git" and {"diff", "--no-index"} <= set(run.words):
+        return run.operands[1:]
     if run.program == "cat" and compares and not run.decides:
-        return run.operands
+        return run.operands if has_sides else tuple(filter(is_reference, run.operands))
     values = tuple(_values(run.words, _PATTERNS.get(run.program, frozenset())))
     named = tuple(word for word in run.operands if run.program in _SCHEMAS and is_reference(word))
     return (*values, *named, *inputs)
@@ -71,31 +79,70 @@ def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield value if equals else line[position + 1] if position + 1 < len(line) else ""
 
 
-_ARGUMENTS = re.compile(
-    r"(?:^|\s)@([\w./+-]+)|\bxargs\b[^|;&]*?\s(?:-a\s*|--arg-file[= ])([\w./@+-]+)"
-    r"|\bcat\s+([\w./@+-]+)\s*\|\s*(?:xargs|while|parallel)\b|\bdone\s*<\s*([\w./@+-]+)"
-)
+_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*([\w./@+-]+)")
 CAPTURED_WORD = f"${CAPTURED}"
-_READERS = words("grep egrep fgrep rg sed awk gawk cut head tail tr sort uniq xargs jq yq paste column envsubst")
-"""Programs that print parts of the files that they are given."""
+_OPTIONS = re.compile(r"\w*(?:OPTS|OPTIONS|FLAGS|ARGS|PLUGINS|PATH)=")
+"""Variables from which programs take options or what to load."""
+_READ_INTO_VARIABLES = words("read mapfile readarray")
+_RUN_WHAT_THEY_READ = words("source . sh bash dash zsh ksh")
+_SET_VARIABLES = words("export set declare typeset")
+_JUDGES = CHECKERS - words("diff cmp")
 
 
-def _read_by(command: str) -> Iterator[str]:
-    """The files of which a command takes a part for other programs: `$(grep -v '^#' suite.lst)`, `cut -f1 suite.lst | xargs …`."""
-    for run in runs_of(command.replace("$(shell ", "$(")):
-        if run.program in _READERS and not run.decides:
-            yield from (*run.operands, *run.reads)
-
-
-_CAPTURED = re.compile(r"(?:\$\((?:shell\s+)?(?:cat\s+|<\s*)|\$\(file\s+<\s*|`\s*cat\s+)[\"']?([\w./@+-]+)")
-
-
-def argument_files(command: str, folder: str, *, judges: bool) -> Iterator[str]:
-    """Files from which a command takes words for a program: which tests to run, or with which options. `judges`: whether one of its
-    programs is a judge; a version that a recipe reads for something else is none of its words."""
-    named = [name for groups in _ARGUMENTS.findall(command) for name in groups if name]
-    named += [*_CAPTURED.findall(command), *_read_by(command)] if judges else []
+def argument_files(command: str, folder: str) -> Iterator[str]:
+    """Files from which a command takes words for a judge: which tests to run, or with which options."""
+    named = (name for groups in _ARGUMENTS.findall(command) for name in groups if name)
     yield from (path for name in named if (path := resolved(name, folder)))
+    plain = re.sub(r"\$\((?:file\s+<|<)", "$(cat ", command.replace("$(shell ", "$("))
+    for run in _readers(runs_of(plain, folder)):
+        found = (resolved(word, run.folder) for word in _files_read(run))
+        yield from (path for path in found if path and not references.is_code(path))
+
+
+def _readers(runs: Iterable[Run]) -> Iterator[Run]:
+    """The programs whose output becomes words of a judge: `pytest $(cut -f1 suites)`, `grep -v '^#' suites | xargs pytest`."""
+    before: list[Run] = []
+    kept: list[Run] = []
+    for run in runs:
+        if not run.decides:
+            before.append(run)
+        elif _takes_words(run):
+            yield from (run, *(before or kept))
+            before = []
+        else:
+            is_kept = run.program in _READ_INTO_VARIABLES
+            kept += [each for each in before if is_kept or each.captured]
+            before = []
+
+
+def _takes_words(run: Run) -> bool:
+    """Whether a judge takes words that other programs print, or a shell runs them."""
+    line = (*run.before, *run.words[1:])
+    if run.words[0].startswith(CAPTURED_WORD) or any(map(_is_options, line)):
+        return True
+    if run.program in _RUN_WHAT_THEY_READ:
+        return "-" in (*run.words, *run.reads)
+    if run.program in _SET_VARIABLES:
+        return CAPTURED_WORD in line
+    if not _JUDGES & {run.program, *(run.words[1:] if run.program == "parallel" else run.words[1:3])}:
+        return False
+    return bool({"xargs", "parallel"} & {run.program, *run.before}) or any(
+        "$" in word and "=" not in word for word in line
+    )
+
+
+def _is_options(word: str) -> bool:
+    return _OPTIONS.match(word) is not None and "$" in word
+
+
+def _files_read(run: Run) -> Iterator[str]:
+    """The files that a program may print: those that it is given, and those that a text names which it runs."""
+    yield from run.reads
+    if "xargs" in run.before or run.program == "parallel":
+        yield from _values((*run.before, *run.words), words("-a --arg-file"))
+    yield from (word for word in run.words[1:] if not word.startswith("-"))
+    if any(re.fullmatch(r"-[a-z]*[cep]|--eval|--print", word) for word in run.words[1:]):
+        yield from re.findall(r"[\w./@+-]+", " ".join(run.words[1:]))
 
 
 def printing_words(runs: Sequence[Run]) -> Iterator[Run]:
@@ -111,12 +158,15 @@ def printing_words(runs: Sequence[Run]) -> Iterator[Run]:
         waiting = []
 
 
+_READ_VARIABLES = words("dotenv dotenvx env-cmd godotenv shdotenv honcho foreman")
+
+
 def environment_files(run: Run) -> tuple[str, ...]:
     """Files from which the command takes variables."""
     options = words("--env-file --env-file-if-exists --dotenv --envfile")
     named = [*_values(run.words, options), *_values(run.before, options)]
-    if "dotenv" in (*run.before, run.program):
-        named += [*_values(run.before, words("-f --file -e")), *_values(run.words, words("-f --file -e"))]
+    if _READ_VARIABLES & {run.program, *run.before}:
+        named += _values((*run.before, *run.words), words("-f --file -e --env"))
         named.append(".env")
     return tuple(path for name in named if name and (path := resolved(name, run.folder)))
 
@@ -151,9 +201,15 @@ def modules_of_tests(run: Run, tree: Tree) -> tuple[str, ...]:
     return tuple(path for head in heads for path in references.module_files(head, (run.folder,), tree))
 
 
+def runs_sphinx_doctests(run: Run) -> bool:
+    return "sphinx-build" in (run.program, *run.words[1:3]) and "doctest" in run.words
+
+
 def runs_doctests(run: Run) -> bool:
     """Whether the command runs the examples in documentation."""
     line = (*run.words, *run.before)
+    if runs_sphinx_doctests(run):
+        return True
     return any(word.startswith(("--doctest", "--xdoctest")) or "--doctest-" in word for word in line) or (
         "-m" in line and "doctest" in line
     )

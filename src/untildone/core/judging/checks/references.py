@@ -13,7 +13,8 @@ MOST_READ = 5000
 """Files of a tree that are looked at; in larger trees, those beyond it are not."""
 CODE = words(
     ".py .js .jsx .ts .tsx .mjs .cjs .mts .cts .vue .svelte .go .rs .java .kt .kts .groovy .scala .rb .php .c .cc .cpp .cxx .h .hh .hpp "
-    ".cs .fs .vb .sh .bash .zsh .bats .t .pl .pm .lua .ex .exs .swift .zig .hs .ml .erl .dart .r .R .jl .cmake"
+    ".cs .fs .vb .sh .bash .zsh .bats .t .pl .pm .lua .ex .exs .swift .zig .hs .ml .erl .dart .r .R .jl .cmake .robot "
+    ".resource"
 )
 _JS = (".js", ".ts", ".mjs", ".cjs", ".tsx", ".jsx", ".mts", ".cts", ".json")
 _JS_IMPORT = re.compile(
@@ -22,6 +23,8 @@ _JS_IMPORT = re.compile(
 _JS_PACKAGE = re.compile(r"""(?:\bfrom|\bimport|\brequire)\s*\(?\s*['"`]([@\w][^'"`\n:]*)['"`]""")
 _RUBY_IMPORT = re.compile(r"""\b(?:require_relative|require|load)\s*\(?\s*['"]([^'"\n]+)['"]""")
 _SOURCED = re.compile(r"""(?:^|[;&|]|\bthen|\bdo)\s*(?:\.|source)\s+(.+)""", re.MULTILINE)
+_BATS_LOADED = re.compile(r"""^\s*(?:bats_)?load\s+['"]?([\w./-]+)""", re.MULTILINE)
+_ROBOT_LOADED = re.compile(r"^(?:Resource|Library|Variables)(?:\s{2,}|\t)\s*(?:\$\{CURDIR\}/)?([\w./-]+)", re.MULTILINE)
 _RUST_PATH = re.compile(
     r"""#\[path\s*=\s*"([^"]+)"\]|include(?:_str|_bytes)?!\s*\(\s*"([^"]+)"|^\s*(?:pub\s+)?mod\s+(\w+)\s*;""", re.M
 )
@@ -85,7 +88,9 @@ def named(word: str, folder: str, tree: Tree) -> str | None:
     plain = re.sub(r"^(?:<rootDir>|\$\{?\w+\}?|%\w+%|\$\([^)]*\))/", "", word)
     for place in dict.fromkeys((folder, "")):
         path = resolved(plain, place)
-        for candidate in (path, *(f"{path}{end}" for end in (*_JS, ".rb", ".py", ".php"))) if path else ():
+        for candidate in (
+            (path, *(f"{path}{end}" for end in (*_JS, ".rb", ".py", ".php", ".just", "/mod.just"))) if path else ()
+        ):
             if candidate in tree.files:
                 return candidate
     return None
@@ -166,6 +171,19 @@ def _ends_with(word: str, path: str, tree: Tree) -> Iterator[str]:
     yield from (name for name in tree.files if parts and (name == parts or name.endswith(f"/{parts}")))
 
 
+def _bats(path: str, text: str, tree: Tree) -> Iterator[str]:
+    yield from _shell(path, text, tree)
+    for word in _BATS_LOADED.findall(text):
+        bases = [base for name in (word, f"{word}.bash", f"{word}.sh") if (base := resolved(name, parent(path)))]
+        yield from [base for base in bases if base in tree.files][:1]
+
+
+def _robot(path: str, text: str, tree: Tree) -> Iterator[str]:
+    for word in _ROBOT_LOADED.findall(text):
+        names = (resolved(word, place) for place in (parent(path), ""))
+        yield from [name for name in names if name and name in tree.files][:1]
+
+
 def _rust(path: str, text: str, tree: Tree) -> Iterator[str]:
     for place, included, module in _RUST_PATH.findall(text):
         names = [place or included] if place or included else [f"{module}.rs", f"{module}/mod.rs"]
@@ -197,7 +215,9 @@ _FINDERS: dict[str, Callable[[str, str, Tree], Iterator[str]]] = {
     ".py": _python,
     **dict.fromkeys((".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte"), _javascript),
     ".rb": _ruby,
-    **dict.fromkeys((".sh", ".bash", ".zsh", ".bats"), _shell),
+    **dict.fromkeys((".sh", ".bash", ".zsh"), _shell),
+    ".bats": _bats,
+    **dict.fromkeys((".robot", ".resource"), _robot),
     ".rs": _rust,
     **dict.fromkeys((".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".php"), _included),
     ".go": _go,

@@ -152,18 +152,29 @@ def targets_of(run: Run) -> tuple[str, ...]:
 
 
 def script_names(run: Run) -> tuple[str, ...]:
-    own = ("run", "run-script", "rum", "urn", "workspaces", "workspace")
+    own = ("run", "run-script", "rum", "urn", "workspaces", "workspace", "foreach")
+    if run.program == "nx":
+        return _targets_of_nx(run)
     words = [word for word in run.operands if word not in own]
-    if run.program in ("run-s", "run-p", "npm-run-all"):
+    if run.program in ("run-s", "run-p", "npm-run-all", *SERVE_AND_TEST):
         return tuple(words)
-    first = next(
-        (
-            word
-            for word in words
-            if word != option_of(run, "--prefix", "-C", "--cwd", "--dir", "-w", "--workspace", "--filter")
-        ),
-        "",
-    )
+    named = option_of(run, "--prefix", "-C", "--cwd", "--dir", "-w", "--workspace", "--filter")
+    if run.program == "yarn" and "workspace" in run.operands[:1]:
+        named = "".join(words[:1])
+    first = next((word for word in words if word != named), "")
     if first in ("t", "tst"):
         first = "test"
     return () if not first or first in _OWN_VERBS else (first,)
+
+
+def _targets_of_nx(run: Run) -> tuple[str, ...]:
+    """`nx test app`, `nx run app:test`, `nx run-many -t test,lint`."""
+    given = [name for value in options_of(run, "-t", "--target", "--targets") for name in value.split(",") if name]
+    first, *rest = (*run.operands, "")
+    if first == "run":
+        given += [word.split(":")[1] for word in rest if ":" in word]
+    return tuple(given) if given or first in ("run", "run-many", "affected", "") else (first.rpartition(":")[2],)
+
+
+SERVE_AND_TEST = ("start-server-and-test", "start-test", "server-test")
+"""Programs that run scripts of a package: one that serves, and one that tests."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 
+from untildone.core.judging import globs
 from untildone.core.judging.checks.commands import Run
 from untildone.core.judging.checks.run_words import SHELLS
 
@@ -55,7 +57,7 @@ COMPARING = re.compile(
 
 LAUNCHES_TESTS = re.compile(
     r"\b(?:pytest|unittest)\.main\("
-    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |\./)?"
+    r"|['\"`](?:[\w./-]*python[\d.]* -m |npx |bundle exec |uv run |poetry run |(?:[\w.-]*/)+)?"
     r"(?:pytest|py\.test|unittest|tox|nox|behave|jest|mocha|vitest|ava|jasmine|karma|playwright|rspec|minitest|phpunit|ctest|bats|prove)"
     r"(?:['\"`]| -| [\w./]+['\"`])"
     r"|['\"`](?:cargo|go|npm|pnpm|yarn|bun|deno|mix|dotnet|swift|make|mvn|gradle|\./gradlew|\./mvnw)"
@@ -66,14 +68,10 @@ LAUNCHES_TESTS = re.compile(
 
 STARTS = re.compile(
     r"\bsubprocess\b|\bexec\.Command|\bCommand::new|\bcmd!|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
-    r"|\bc\.run\(|\bsh\b"
+    r"|\bc\.run\(|\bsh\b|\bexeca\b|\bpassthru\b|\bproc_open\b|['\"]zx['\"]"
 )
 """Words of a program that starts others."""
 
-GIVEN = re.compile(r"\"?\$(?:[@*]|\{[@*][^}]*\})\"?")
-"""How a shell script writes all that it is given."""
-_ONLY_SHOWN = re.compile(r"\b(?:echo|printf|for\s+\w+\s+in|case|set|shift|test|local|return)\b[^;&|\n]*")
-_ARGUMENTS = re.compile(r"\b(?:sys|process)\.argv\b|\bARGV\b|\bos\.Args\b|\$argv\b")
 RUNS_EXAMPLES = re.compile(
     r"\bdoctest\.(?:testmod|testfile|DocTestSuite|DocFileSuite|DocTestFinder|DocTestRunner|run_docstring_examples)\b"
 )
@@ -102,13 +100,6 @@ def lines_of(text: str) -> list[str]:
 
 def is_shell_script(path: str, text: str, run: Run) -> bool:
     return path.endswith((".sh", ".bash", ".zsh")) or run.program in SHELLS or _SHELL_SCRIPT.match(text) is not None
-
-
-def passes_on(text: str, *, is_shell: bool) -> bool:
-    """Whether a script may run the command that it is given as its arguments, or hand it to a program."""
-    if is_shell:
-        return any(GIVEN.search(_ONLY_SHOWN.sub("", line)) for line in lines_of(text))
-    return _ARGUMENTS.search(text) is not None and STARTS.search(text) is not None
 
 
 def is_for_developers(path: str) -> bool:
@@ -158,6 +149,15 @@ def package_scripts(text: str) -> dict[str, str]:
     if not isinstance(scripts, dict):
         return {}
     return {name: line for name, line in scripts.items() if isinstance(line, str) and not PLACEHOLDER.match(line)}
+
+
+def matching_scripts(pattern: str, scripts: Iterable[str]) -> tuple[str, ...]:
+    """The scripts of a package that a pattern stands for, as `npm-run-all` reads it: `test:*`, `test:**`."""
+    if "*" not in pattern:
+        return ()
+    # A colon parts names as a slash parts paths.
+    fits = re.compile(globs.translated(pattern.partition(" ")[0].replace(":", "/")) + r"\Z")
+    return tuple(name for name in scripts if fits.match(name.replace(":", "/")))
 
 
 def just_recipes(text: str) -> tuple[str, ...]:

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from untildone.core.judging import globs
 from untildone.core.judging.checks import makefiles, mentions, operands, references
 from untildone.core.judging.checks.commands import Run, runs_of
+from untildone.core.judging.checks.given import GIVEN, Given, use_of_given
 from untildone.core.judging.checks.likeness import DEEPEST, MAKEFILES, Likeness, programs_in
 from untildone.core.judging.checks.run_words import (
     INTERPRETERS,
     PYTHONS,
+    SERVE_AND_TEST,
     SHELLS,
     build_files,
     file_of,
@@ -30,7 +32,6 @@ from untildone.core.judging.checks.run_words import (
 )
 from untildone.core.judging.checks.script_texts import (
     COMPARING,
-    GIVEN,
     GIVES_UP,
     JUDGING_CODE,
     LAUNCHES_TESTS,
@@ -42,14 +43,14 @@ from untildone.core.judging.checks.script_texts import (
     is_shell_script,
     judging_name,
     just_recipes,
+    matching_scripts,
     module_paths,
     package_scripts,
-    passes_on,
     sources_of,
 )
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS, Kind, Language
-from untildone.core.judging.trees import Tree, parent, resolved
+from untildone.core.judging.trees import PROGRAM, Tree, parent, resolved
 from untildone.core.values.value import dataclass, replace
 
 MOST_COMMANDS = 500
@@ -64,11 +65,15 @@ _LAUNCHERS = words(
 """Programs that run one of the files that they are given, or a command in one of their words."""
 _PIPED = re.compile(r"\bcat\s+([\w./@+-]+)\s*\|\s*(?:\S*/)?((?:ba|da|z|k)?sh|python[\d.]*|make)\b")
 _MANAGERS = words("npm pnpm yarn bun")
+_RUNS_SCRIPTS = words("run-s run-p npm-run-all turbo nx lerna wsrun ultra concurrently") | frozenset(SERVE_AND_TEST)
+"""Programs that run scripts of `package.json` by their names."""
 _NOT_OF_A_TREE = SHELLS | INTERPRETERS | _MAKES | _MANAGERS
 """Programs whose names a file of the tree may have, as in `tools/npm test`."""
 _VERBS = words("make just task go ant tap tape ava pest mill ward trial behave robot bun prove diff cmp black meson")
 """Programs whose names are words that a product may take as commands."""
-_EVERYWHERE = words("-r --recursive --workspaces -ws workspaces workspace -w --workspace -F --filter turbo nx lerna")
+_EVERYWHERE = words(
+    "-r --recursive --workspaces -ws workspaces workspace -w --workspace -F --filter turbo nx lerna wsrun ultra"
+)
 MOST_PACKAGES = 200
 
 _COMPILERS = re.compile(r"(?:[\w-]+-)?(?:cc|gcc|g\+\+|c\+\+|clang|clang\+\+|tcc)(?:-[\d.]+)?\Z")
@@ -116,6 +121,10 @@ class CheckFiles:
     """Scripts of a `package.json`, as its path and the script's name; the path `*` stands for every `package.json`."""
     targets: dict[str, frozenset[str]]
     """Targets of Makefiles, by the path of the Makefile."""
+    included: dict[str, tuple[str, ...]]
+    """The files of the start that these Makefiles include."""
+    test_folders: frozenset[str]
+    """Folders that a check gives to a program which finds nothing but tests in them."""
     missing: frozenset[str]
     """What the checks need and what was not there at the start: they mean what the agent wrote there."""
     under_test: frozenset[str]
@@ -148,6 +157,8 @@ class _Reader:
         self._places: dict[Place, None] = {}
         self._package_scripts: set[tuple[str, str]] = set()
         self._targets: dict[str, set[str]] = {}
+        self._included: dict[str, tuple[str, ...]] = {}
+        self._test_folders: set[str] = set()
         self._missing: set[str] = set()
         self._under_test: set[str] = set()
         self._built: dict[str, str] = {}
@@ -166,6 +177,8 @@ class _Reader:
             tuple(self._places),
             frozenset(self._package_scripts),
             {path: frozenset(targets) for path, targets in self._targets.items()},
+            self._included,
+            frozenset(self._test_folders),
             frozenset(self._missing),
             frozenset(self._under_test - set(self._named)),
             self._built,
@@ -178,8 +191,7 @@ class _Reader:
         runs = runs_of(command, folder)
         for path in operands.compared_with(runs, self._start):
             self._name(path, Kind.TEST, f"{origin.by} compares with it", origin)
-        judges = any(run.program in CHECKERS or CHECKERS.intersection(run.words[1:3]) for run in runs)
-        for path in operands.argument_files(command, folder, judges=judges):
+        for path in operands.argument_files(command, folder):
             if self._exists(path):
                 self._name(path, Kind.SETTINGS, f"{origin.by} takes arguments from it", origin)
         for run in operands.printing_words(runs):
@@ -284,7 +296,7 @@ class _Reader:
             self._built_program(run, origin)
         elif program in _MAKES:
             self._make(run, origin)
-        elif program in _MANAGERS or program in ("run-s", "run-p", "npm-run-all", "turbo", "nx", "lerna"):
+        elif program in _MANAGERS | _RUNS_SCRIPTS:
             self._package_manager(run, origin)
         elif program == "just":
             self._just(run, origin)
@@ -305,9 +317,17 @@ class _Reader:
             self._program(script_of(run), run, origin)
 
     def _built_program(self, run: Run, origin: _Origin) -> None:
-        """The program of the tree that `cargo run` builds. It may hold tests of the product: only its name and what it starts count."""
+        """The program of the tree that `cargo run` builds. It may hold tests of the product: only its name and what it starts count. And
+        programs through which `go test` runs what it builds."""
+        for word in (word for value in options_of(run, "-exec", "-toolexec", "-vettool") for word in value.split()[:1]):
+            if (path := resolved(word, run.folder)) and self._exists(path):
+                self._name(path, Kind.SCRIPT, f"{origin.by} makes {run.program} run it", origin)
+        for path in (resolved(name, run.folder) for name in options_of(run, "-overlay")):
+            if path and self._exists(path):
+                self._name(path, Kind.SETTINGS, f"{origin.by} makes {run.program} read it", origin)
         for path in programs_built(run, self._start) if run.words[1:2] in (("run",), ("r",)) else ():
-            if judging_name(path) or LAUNCHES_TESTS.search(self._view(path)):
+            stem = path.rpartition("/")[2].partition(".")[0]
+            if judging_name(parent(path) if stem == "main" else path) or LAUNCHES_TESTS.search(self._view(path)):
                 self._name(path, Kind.SCRIPT, f"{origin.by} runs it", origin)
 
     def _other(self, run: Run, origin: _Origin) -> None:
@@ -325,6 +345,8 @@ class _Reader:
         tools = {run.program, run.program.removesuffix(".cmd"), *operands.wrappers(run)}
         if operands.runs_doctests(run):
             tools.add("doctest")
+        if operands.runs_sphinx_doctests(run):
+            tools.add("sphinx-doctest")
         if PYTHONS.match(run.program) and "-m" in run.words[:-1]:
             tools.add(run.words[run.words.index("-m") + 1].partition(".")[0])
         if (
@@ -374,7 +396,7 @@ class _Reader:
         text = self._view(path)
         if self._runs_judge(path, text, run, given):
             self._command_given(run, given, origin)
-            text = GIVEN.sub(lambda _: shlex.join(given), text)
+            text = GIVEN.sub(lambda _: _line_of(given), text)
         elif not run.decides:
             # What it prints is judged by another program, unless it runs the tests.
             if not (
@@ -392,16 +414,25 @@ class _Reader:
     def _runs_judge(self, path: str, text: str, run: Run, given: tuple[str, ...]) -> bool:
         """Whether a program passes on a command that judges."""
         is_shell = is_shell_script(path, text, run)
-        if not given or not passes_on(text, is_shell=is_shell):
+        use = use_of_given(text, given[0], is_shell=is_shell) if given else Given.KEPT
+        if use is Given.KEPT:
             return False
-        runs = runs_of(shlex.join(given), run.folder)
+        runs = runs_of(_line_of(given), run.folder)
         files = (file for each in runs if (file := resolved(file_of(each), each.folder)) and self._exists(file))
-        return any(_is_checker(each, is_shell=is_shell) for each in runs) or any(
-            self._likeness.is_like_judge(file, by_name=True, decides=True) for file in files
+        return any(_is_checker(each, use, is_shell=is_shell) for each in runs) or any(
+            self._can_be_run(file, given, use) and self._likeness.is_like_judge(file, by_name=True, decides=True)
+            for file in files
         )
 
+    def _can_be_run(self, file: str, given: tuple[str, ...], use: Given) -> bool:
+        """Whether a program may run a file that it is given; else it only reads it."""
+        if use is Given.INTERPRETED or not given[0].endswith(file.rpartition("/")[2]):
+            return True
+        entry = self._start.files.get(file) or self._claimed.files[file]
+        return entry.mode == PROGRAM or self._view(file).startswith("#!")
+
     def _command_given(self, run: Run, given: tuple[str, ...], origin: _Origin) -> None:
-        for each in runs_of(shlex.join(given), run.folder):
+        for each in runs_of(_line_of(given), run.folder):
             self._run(replace(each, decides=run.decides), origin)
             self._around(each, origin)
 
@@ -469,11 +500,10 @@ class _Reader:
 
     def _recipes(self, path: str, targets: tuple[str, ...], folder: str, origin: _Origin) -> None:
         self._targets.setdefault(path, set()).update(targets)
-        text = self._view(path)
-        makefile = makefiles.parsed(text)
-        if path in self._start.files and not all(makefiles.has_target(text, target) for target in targets):
+        makefile = self._makefile(path, self._view(path), folder)
+        if path in self._start.files and not all(self._may_make(makefile, target, folder) for target in targets):
             self._missing.add(path)
-            makefile = makefiles.parsed(self._claimed.text(path))
+            makefile = self._makefile(path, self._claimed.text(path), folder)
         is_new = path not in self._start.files or path in self._missing
         for included in self._matching(makefiles.includes(makefile), folder):
             self._name(included, Kind.SCRIPT, f"`{path}` includes it", _Origin(origin.by, origin.depth, is_new))
@@ -483,7 +513,24 @@ class _Reader:
             if self._exists(shell):
                 self._name(shell, Kind.SCRIPT, f"`{path}` runs all recipes with it", origin)
         self._follow(makefiles.recipes(makefile, targets), folder, path, origin)
-        self._mentioned("\n".join(makefile.directives), (), (folder,), origin)
+        is_followed = any(makefiles.closure(makefile, (target,)) for target in targets)
+        self._mentioned("\n".join(makefile.directives) if is_followed else self._view(path), (), (folder,), origin)
+
+    def _makefile(self, path: str, text: str, folder: str) -> makefiles.Makefile:
+        """A Makefile with the rules and variables of the files of the start that it includes."""
+        included: dict[str, str] = {}
+        for _ in range(DEEPEST):
+            found = self._matching(makefiles.includes(makefiles.parsed("\n".join((text, *included.values())))), folder)
+            included |= {name: self._start.text(name) for name in found if name in self._start.files and name != path}
+        if path in self._start.files:
+            self._included.setdefault(path, tuple(included))
+        return makefiles.parsed("\n".join((text, *included.values())))
+
+    def _may_make(self, makefile: makefiles.Makefile, target: str, folder: str) -> bool:
+        base = f"{folder}/{target}" if folder else target
+        return makefiles.may_make(
+            makefile, target, has_source=any(source in self._start.files for source in sources_of(f"{base}.o"))
+        )
 
     def _matching(self, names: Iterable[str], folder: str) -> list[str]:
         """The files of both trees that an `include` names, with or without a pattern."""
@@ -498,7 +545,10 @@ class _Reader:
 
     def _package_manager(self, run: Run, origin: _Origin) -> None:
         folder = folder_of(run)
-        if any(word.partition("=")[0] in _EVERYWHERE for word in run.words):
+        if run.program == "concurrently":
+            self._concurrently(run, origin)
+            return
+        if any(word.partition("=")[0] in _EVERYWHERE for word in (run.program, *run.words)):
             self._everywhere(run, folder, origin)
             return
         path = f"{folder}/package.json" if folder else "package.json"
@@ -521,9 +571,19 @@ class _Reader:
 
     def _script_names(self, run: Run, path: str) -> tuple[str, ...]:
         """The scripts that a package manager is asked for. If the first word is none of the package's, it belongs to an option."""
-        names, known = script_names(run), package_scripts(self._start.text(path))
+        known = package_scripts(self._start.text(path))
+        names = tuple(name for word in script_names(run) for name in (matching_scripts(word, known) or (word,)))
+        if run.program in SERVE_AND_TEST:
+            return tuple(name for name in names if name in known)
         others = [word for word in run.operands if word in known]
         return names if not others or known.keys() & names or run.words[1] in ("exec", "x") else tuple(others[:1])
+
+    def _concurrently(self, run: Run, origin: _Origin) -> None:
+        """Commands, and scripts of the package as in `npm:test:*`."""
+        for word in run.operands:
+            manager, _, name = word.partition(":")
+            is_script = manager in (*_MANAGERS, "node")
+            self.command(f"npm run {name}" if is_script else word, run.folder, replace(origin, depth=origin.depth + 1))
 
     def _package_script(self, path: str, name: str, folder: str, origin: _Origin) -> None:
         self._package_scripts.add((path, name))
@@ -544,13 +604,18 @@ class _Reader:
     def _tox(self, run: Run, origin: _Origin) -> None:
         path = f"{run.folder}/tox.ini" if run.folder else "tox.ini"
         for block in re.findall(r"^commands\s*=((?:.*\n?)(?:[ \t]+.*\n?|\n)*)", self._view(path), re.MULTILINE):
-            self._follow([line.strip().lstrip("-") for line in block.splitlines()], run.folder, path, origin)
+            lines = [
+                re.sub(r"\{(?:toxinidir|tox_root)\}/", "", line).strip().lstrip("- ") for line in block.splitlines()
+            ]
+            self._follow(lines, run.folder, path, origin)
 
     def _arguments(self, run: Run, origin: _Origin) -> None:
         """Files that the command names: settings and tests that a runner is given, and whatever has the name of a judge."""
         for word in run.words[1:]:
             value = word.partition("=")[2] if word.startswith("-") else word
             path = resolved(value.partition("::")[0], run.folder) if value else None
+            if path and path in self._start.folders and _TAKE_FOLDERS & {run.program, *run.words[1:3]}:
+                self._test_folders.add(path)
             if not path or not self._exists(path) or path in self._named:
                 continue
             if self._is_setting(word, run):
@@ -562,17 +627,31 @@ class _Reader:
         """Whether the word is the value of an option that names settings, such as `-c FILE`."""
         position = run.words.index(word)
         option = word.partition("=")[0] if word.startswith("-") else run.words[position - 1]
-        return run.program in CHECKERS | {"python", "python3", "node"} and option in _SETTING_OPTIONS
+        if run.program in ("karma", "wdio") and option in ("start", "run"):
+            return True
+        return run.program in _TAKE_SETTINGS and option in _SETTING_OPTIONS
 
 
+_TAKE_SETTINGS = CHECKERS | words(
+    "python python3 node wtr web-test-runner nightwatch testcafe cucumber-js codeceptjs gotestsum"
+)
+_TAKE_FOLDERS = words("behave robot pabot bats cucumber cucumber-js shellspec cram")
 _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
 )
 
 
-def _is_checker(run: Run, *, is_shell: bool) -> bool:
-    """Whether a command that a script is given judges; the script may begin it with an interpreter. Programs in other languages than a
-    shell's may have commands of their own with the same names."""
-    named = CHECKERS.intersection((run.program, *run.words[1:3]))
-    return bool(named if is_shell else named - _VERBS) or "--test" in run.words[:2]
+def _line_of(given: tuple[str, ...]) -> str:
+    """The command that a script is given, as words or as one text."""
+    return given[0] if len(given) == 1 else shlex.join(given)
+
+
+def _is_checker(run: Run, use: Given, *, is_shell: bool) -> bool:
+    """Whether a command that a program is given judges. A product may have commands of its own with the names of judges: it is no judge
+    if it does not run what it is given, or only what comes after a word of its own."""
+    if use is Given.INTERPRETED and "--test" in run.words[:2]:
+        return True
+    begins = is_shell or run.words[0].startswith("-") or PYTHONS.match(run.program) or run.program in INTERPRETERS
+    named = CHECKERS.intersection((run.program, *run.words[1:3]) if begins else (run.program,))
+    return bool(named if use is Given.RUN else named - _VERBS)

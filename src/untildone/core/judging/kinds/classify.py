@@ -200,7 +200,7 @@ class Classifier:
     def _helpers(self) -> Helpers:
         """Closed over the judge files by name."""
         settings = [path for path in self._start.files if self._loads_others(path)]
-        return Helpers(self._start, lambda path: self._by_rule(path) or self._data(path), settings)
+        return Helpers(self._start, lambda path: self._by_rule(path) or self._data(path), settings, has_test_name)
 
     def _loads_others(self, path: str) -> bool:
         """Whether a file of the start can name files that a test runner loads."""
@@ -328,7 +328,7 @@ class Classifier:
 
     def _is_test_folder(self, folder: str) -> bool:
         name = folder.rpartition("/")[2].lower()
-        if name in TEST_FOLDERS or folder in self._settings.test_folders:
+        if name in TEST_FOLDERS or folder in self._settings.test_folders | self._files.test_folders:
             return True
         if name in TEST_FOLDERS_OF_PROJECTS and (self._is_project(parent(folder)) or folder in self._holding_tests()):
             return True
@@ -343,7 +343,8 @@ class Classifier:
     def _holding_tests(self) -> frozenset[str]:
         """The folders with a file that has the name of a test, in either tree."""
         if self._holding is None:
-            named = [path for tree in (self._start, self._claimed) for path in tree.files if has_test_name(path)]
+            every = (path for tree in (self._start, self._claimed) for path in tree.files)
+            named = [path for path in every if has_test_name(path) or (self._names and self._names.match(path))]
             self._holding = frozenset(folder for path in named for folder in ancestors(path))
         return self._holding
 

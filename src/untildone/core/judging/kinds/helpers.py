@@ -9,7 +9,7 @@ from functools import cache
 
 from untildone.core.judging.checks import references
 from untildone.core.judging.checks.references import Importers
-from untildone.core.judging.checks.script_texts import judging_name
+from untildone.core.judging.checks.script_texts import LAUNCHES_TESTS, is_for_developers, judging_name
 from untildone.core.judging.documents import found, loaded_json
 from untildone.core.judging.trees import Tree, parent
 
@@ -32,7 +32,7 @@ _RUNNER_FILES = re.compile(
 """Settings that are programs: whatever they import decides too. A `conftest.py` imports the product as well."""
 _LOADED = re.compile(
     r"""(?:setupFiles\w*|globalSetup|globalTeardown|testEnvironment|testRunner|runner|resolver|reporters?|snapshotSerializers|requires?|import|loader"""
-    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends?|inherit_from|plugins|bootstrap|importMap|helpers|-r|-I|script-shell|rustc-wrapper|rustc-workspace-wrapper|rustc|linker|testSequencer|dependencyExtractor)\b"""
+    r"""|supportFile|transform|moduleNameMapper|preset|presets|extends?|inherit_from|plugins|bootstrap|importMap|helpers|-r|-I|script-shell|rustc-wrapper|rustc-workspace-wrapper|rustc|linker|testSequencer|dependencyExtractor|projects)\b"""
     r"""['"]?\s*[:=\s]\s*(\{[^}]*\}|\[[^\]]*\]|(?:\s*\n\s+-[^\n]*)+|[^\n,>]+)"""
 )
 _INCLUDED = {
@@ -70,10 +70,11 @@ def _included(settings: str, text: str) -> Iterable[str]:
 class Helpers:
     """Says why a file of the start tree belongs to the judge files that refer to it."""
 
-    def __init__(self, start: Tree, is_judge: Why, settings: Iterable[str]) -> None:
-        """`settings` are files of the start from which runners read what to load."""
+    def __init__(self, start: Tree, is_judge: Why, settings: Iterable[str], is_test: Why) -> None:
+        """`settings` are files of the start from which runners read what to load; `is_test` knows tests by their names."""
         self._start = start
         self._is_judge = cache(lambda path: bool(is_judge(path)))
+        self._is_test = is_test
         self._importers = Importers(start)
         self._settings = tuple(settings)
         self._loaded: dict[str, str] | None = None
@@ -107,7 +108,13 @@ class Helpers:
 
     def _helps(self, path: str, importer: str) -> bool:
         """Whether the file looks like a helper of tests, not like what is tested."""
-        if path.endswith((".sh", ".bash", ".bats", ".cmake", ".mk")) or self.why(importer):
+        if path.endswith((".sh", ".bash", ".bats", ".robot", ".resource", ".cmake", ".mk")) or self.why(importer):
+            return True
+        if importer.endswith((".robot", ".resource")) and parent(importer) and path.startswith(f"{parent(importer)}/"):
+            return True
+        # A script that does not start tests compares by itself, maybe what this file does.
+        is_beside = is_for_developers(path) and parent(path) == parent(importer) and not self._is_test(importer)
+        if is_beside and LAUNCHES_TESTS.search(self._start.text(importer)):
             return True
         spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", path).lower()
         return _HELPING.search(spaced) is not None or _TEST_CODE.search(self._start.text(path)) is not None

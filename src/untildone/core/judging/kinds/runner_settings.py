@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
+from untildone.core.judging.checks.references import module_files
 from untildone.core.judging.documents import loaded_toml
 from untildone.core.judging.trees import Tree, parent, resolved
 from untildone.core.values.hints import Any
@@ -52,12 +53,27 @@ def read(start: Tree, folders: Iterable[str]) -> RunnerSettings:
         roots |= {path for word in _words(options, "pythonpath") if (path := resolved(word, folder)) is not None}
         files |= {**_plugins(start, folder, options), **_named_tests(start, folder, options)}
     test_folders |= _crates_of_tests(start)
+    files |= _runners_of_django(start)
     in_javascript = [path for path in start.files if _JS_SETTINGS.match(path) and "node_modules/" not in path]
     start.fetch(in_javascript)
     for path in in_javascript:
         files |= _javascript_files(start, path)
         names += _javascript_tests(start.text(path))
     return RunnerSettings(frozenset(test_folders), tuple(dict.fromkeys(names)), files, frozenset(roots))
+
+
+_DJANGO = re.compile(r"""^TEST_RUNNER\s*=\s*['"]([\w.]+)\.\w+['"]""", re.MULTILINE)
+
+
+def _runners_of_django(start: Tree) -> dict[str, str]:
+    """Modules with the class that runs the tests, by the settings of Django."""
+    settings = [path for path in start.files if path.endswith("settings.py")]
+    modules = {name: path for path in settings for name in _DJANGO.findall(start.text(path))}
+    return {
+        file: f"`{path}` makes Django run the tests with it"
+        for name, path in modules.items()
+        for file in module_files(name, ("", "src", parent(parent(path))), start)
+    }
 
 
 def _crates_of_tests(start: Tree) -> frozenset[str]:

@@ -74,6 +74,10 @@ def comparer(path: str) -> Comparer | None:
         return _COMPARERS[name]
     if name.endswith(".rs"):
         return compare_source
+    if name.endswith((".gradle", ".gradle.kts")) and not name.startswith("init."):
+        return compare_build(builds.same_gradle)
+    if name.endswith(".sbt"):
+        return compare_build_of(builds.same_sbt, "sbt")
     if name.endswith(".cabal"):
         return compare_build_of(builds.same_cabal, "cabal", "stack")
     if name.endswith(".cmake"):

@@ -1,0 +1,120 @@
+"""Files that single test runners and task runners read: step definitions, keywords, helpers, settings, tables of tasks."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support.trees import Program, changed, surveyed
+
+START = {
+    "calc.py": "def add(a, b): ...\n",
+    "tests/test_calc.py": "def test_a(): ...\n",
+    "qa/calc.feature": "Feature: adding\n",
+    "qa/environment.py": "def before_all(context): ...\n",
+    "qa/steps/calc.py": "from behave import given\n",
+    "robots/calc.robot": "*** Settings ***\nResource    res/keys.resource\nLibrary    lib/Calc.py\n",
+    "robots/whole.robot": "*** Settings ***\nLibrary    ../money.py\n",
+    "money.py": "class money: ...\n",
+    "robots/res/keys.resource": "*** Keywords ***\n",
+    "robots/lib/Calc.py": "class Calc: ...\n",
+    "sh/calc.bats": "load helper\n@test 'adds' { :; }\n",
+    "sh/helper.bash": "adds() { :; }\n",
+    "spec/calc_spec.sh": "Describe 'adds'\n",
+    "spec/spec_helper.sh": "true\n",
+    "build/unit.js": "module.exports = config => config.set({})\n",
+    "cfg/browsers.ts": "export const config = {}\n",
+    "jest.config.js": "module.exports = { projects: ['<rootDir>/cfg/jest.js'] }\n",
+    "cfg/jest.js": "module.exports = {}\n",
+    "cucumber.mjs": "export default {}\n",
+    "Jakefile": "task('test', () => {})\n",
+    "moon.yml": "tasks:\n  test:\n    command: jest\n",
+    "package-scripts.js": "module.exports = { scripts: { test: 'jest' } }\n",
+    "Makefile.toml": "[tasks.check]\ncommand = 'cargo'\n",
+    "Cargo.toml": "[package]\nname = 'a'\n",
+    "justfile": "mod ci\n\ncheck:\n  just ci unit\n",
+    "ci.just": "unit:\n  pytest -q\n",
+    ".config/mise/config.toml": "[tasks.check]\nrun = 'pytest'\n",
+    "tools/exec.sh": Program('#!/bin/sh\nexec "$@"\n'),
+    "tools/overlay.json": "{}\n",
+    "tools/run.py": "import subprocess\nfrom lists import SUITES\nsubprocess.check_call(['pytest', *SUITES])\n",
+    "tools/lists.py": "SUITES = ['tests']\n",
+    "tools/convert.py": "def convert(): ...\n",
+    "tools/test_convert.py": "from convert import convert\n\ndef test_it(): ...\n",
+    "scripts/release.py": "def version(): ...\n",
+    "scripts/check_release.py": "import sys\nfrom release import version\nsys.exit(version() != 2)\n",
+    "internal/verify/main.go": 'package main\nimport "os"\nfunc main() { os.Exit(1) }\n',
+    "cmd/app/main.go": 'package main\nimport "os"\nfunc main() { os.Exit(1) }\n',
+    "go.mod": "module a\n",
+    "docs/conf.py": "extensions = ['sphinx.ext.doctest']\n",
+    "docs/use.rst": ">>> 1 + 1\n2\n",
+    "docs/Makefile": "%: Makefile\n\t@sphinx-build -M $@ . out\n",
+    "good.txt": "3\n",
+    "tox.ini": "[testenv]\ncommands =\n  {toxinidir}/scripts/go.sh\n",
+    "scripts/go.sh": Program("#!/bin/sh\npytest -q\n"),
+    "build-logic/src/main/kotlin/tests.gradle.kts": "tasks.test { useJUnitPlatform() }\n",
+    "manage.py": "import django\n",
+    "proj/settings.py": "TEST_RUNNER = 'proj.runner.Runner'\n",
+    "proj/runner.py": "class Runner: ...\n",
+    "composer.json": '{"scripts": {"test": "php tools/go.php"}}',
+    "tools/go.php": "<?php passthru('vendor/bin/phpunit');\n",
+    "dev.env": "MODE=dev\n",
+}
+JUDGES = (
+    ("behave qa", "qa/environment.py"),
+    ("python3 -m behave qa", "qa/steps/calc.py"),
+    ("robot robots/calc.robot", "robots/res/keys.resource"),
+    ("robot robots/calc.robot", "robots/lib/Calc.py"),
+    ("bats sh/calc.bats", "sh/helper.bash"),
+    ("shellspec", "spec/spec_helper.sh"),
+    ("npx karma start build/unit.js", "build/unit.js"),
+    ("npx wdio run cfg/browsers.ts", "cfg/browsers.ts"),
+    ("npx wtr --config cfg/browsers.ts", "cfg/browsers.ts"),
+    ("npx jest", "cfg/jest.js"),
+    ("npx cucumber-js", "cucumber.mjs"),
+    ("npx jake test", "Jakefile"),
+    ("moon run :test", "moon.yml"),
+    ("npx nps test", "package-scripts.js"),
+    ("cargo make check", "Makefile.toml"),
+    ("just check", "ci.just"),
+    ("mise run check", ".config/mise/config.toml"),
+    ("go test -exec tools/exec.sh ./...", "tools/exec.sh"),
+    ("go test -toolexec=tools/exec.sh ./...", "tools/exec.sh"),
+    ("go test -overlay tools/overlay.json ./...", "tools/overlay.json"),
+    ("go run ./internal/verify", "internal/verify/main.go"),
+    ("python3 tools/run.py", "tools/lists.py"),
+    ("sphinx-build -b doctest docs out", "docs/conf.py"),
+    ("sphinx-build -b doctest docs out", "docs/use.rst"),
+    ("make -C docs doctest", "docs/use.rst"),
+    ("python3 calc.py > out; git diff --no-index --exit-code out good.txt", "good.txt"),
+    ("tox", "scripts/go.sh"),
+    ("./gradlew test", "build-logic/src/main/kotlin/tests.gradle.kts"),
+    ("python3 manage.py test", "proj/runner.py"),
+    ("composer test", "tools/go.php"),
+    ("dotenv -f dev.env run -- pytest", "dev.env"),
+    ("npx env-cmd -f dev.env jest", "dev.env"),
+)
+OTHERS = (
+    ("behave qa", "calc.py"),
+    ("pytest -q", "qa/steps/calc.py"),
+    ("pytest -q", "tools/convert.py"),
+    ("python3 scripts/check_release.py", "scripts/release.py"),
+    ("robot robots/whole.robot", "money.py"),
+    ("pytest -q", "docs/conf.py"),
+    ("sphinx-build -b html docs out && pytest", "docs/use.rst"),
+    ("pytest -q", "Makefile.toml"),
+    ("go run ./cmd/app && go test ./...", "cmd/app/main.go"),
+    ("git diff --exit-code good.txt", "good.txt"),
+)
+
+
+@pytest.mark.parametrize(("command", "path"), JUDGES)
+def test_what_a_runner_reads_by_itself_judges(command: str, path: str) -> None:
+    assert path in judging(command, path)
+
+
+@pytest.mark.parametrize(("command", "path"), OTHERS)
+def test_what_the_runner_of_a_check_does_not_read_is_free(command: str, path: str) -> None:
+    assert path not in judging(command, path)
+
+
+def judging(command: str, path: str) -> set[str]:
+    return {file.path for file in surveyed(START, changed(START, {path: "other\n"}), command).changed}
