@@ -635,6 +635,12 @@ class TestMutants:
                 f"import logging\n\nLOG = logging.getLogger('a')\n{TABLE}",
                 "if text in KNOWN:\n        return KNOWN[text]\n    LOG.warning('no %s', text)\n    return None",
             ),
+            ("", TABLE, "if text in KNOWN:\n        return KNOWN[text]\n    assert text, 'no text'\n    return 'c'"),
+            (
+                "",
+                "",
+                "if text is None:\n        return 0\n    if text == '':\n        return 0\n    return len(text)",
+            ),
             ("", "import json\n\nSET = json.loads('{}')\n\n\n", "return SET.get('width', wide(text))"),
             (
                 "",
@@ -667,6 +673,8 @@ class TestMutants:
             "the input as a text",
             "an error with words",
             "a line in a log",
+            "an assertion",
+            "a guard",
             "a lookup of a literal",
             "types",
             "conditions that do not belong together",
