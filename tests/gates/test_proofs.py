@@ -737,6 +737,9 @@ class TestMutants:
         [*made] = mutants("a.py", self.PROPERTY, self.PROPERTY.replace("_x = value", "_x = int(value)"))
         assert {each.label for each in made} == {"a.py:7: the body of A.x is removed"}
 
+    def test_a_method_whose_class_has_another_name_is_not_changed(self) -> None:
+        assert list(mutants("a.py", self.PROPERTY, self.PROPERTY.replace("class A", "class B"))) == []
+
     def test_a_function_that_was_moved_to_another_file_is_not_changed(self) -> None:
         old, new = "def f(a):\n    return a\n", "def g(a):\n    return a\n"
         planned = proof("mutants").trials(work({"a.py": old}, {"b.py": f"{old}\n\n{new}"}))
