@@ -635,6 +635,12 @@ class TestMutants:
                 f"import logging\n\nLOG = logging.getLogger('a')\n{TABLE}",
                 "if text in KNOWN:\n        return KNOWN[text]\n    LOG.warning('no %s', text)\n    return None",
             ),
+            ("", TABLE, "if text in KNOWN:\n        return KNOWN[text]\n    assert text, 'no text'\n    return 'c'"),
+            (
+                "",
+                "",
+                "if text is None:\n        return 0\n    if text == '':\n        return 0\n    return len(text)",
+            ),
             ("", "import json\n\nSET = json.loads('{}')\n\n\n", "return SET.get('width', wide(text))"),
             (
                 "",
@@ -667,6 +673,8 @@ class TestMutants:
             "the input as a text",
             "an error with words",
             "a line in a log",
+            "an assertion",
+            "a guard",
             "a lookup of a literal",
             "types",
             "conditions that do not belong together",
@@ -728,6 +736,9 @@ class TestMutants:
         assert list(mutants("a.py", self.PROPERTY, f"X = 1\n\n\n{self.PROPERTY}")) == []
         [*made] = mutants("a.py", self.PROPERTY, self.PROPERTY.replace("_x = value", "_x = int(value)"))
         assert {each.label for each in made} == {"a.py:7: the body of A.x is removed"}
+
+    def test_a_method_whose_class_has_another_name_is_not_changed(self) -> None:
+        assert list(mutants("a.py", self.PROPERTY, self.PROPERTY.replace("class A", "class B"))) == []
 
     def test_a_function_that_was_moved_to_another_file_is_not_changed(self) -> None:
         old, new = "def f(a):\n    return a\n", "def g(a):\n    return a\n"

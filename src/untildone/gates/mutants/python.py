@@ -38,9 +38,9 @@ class Mutant:
 
 
 def functions(text: str) -> frozenset[str]:
-    """The functions of a file as texts, without what no test covers."""
+    """The functions of a file as texts, without the classes around them and without what no test covers."""
     tree = parsed(text)
-    return frozenset(_as_text(name, function) for name, function in _functions(tree)) if tree else frozenset()
+    return frozenset(_meaning(function) for _, function in _functions(tree)) if tree else frozenset()
 
 
 def mutants(
@@ -48,7 +48,7 @@ def mutants(
 ) -> Iterator[Mutant]:
     """The mutants of the functions that differ between two versions of a file: up to seven each. None of a file that does not parse.
 
-    `elsewhere` are functions of other files before the change: one that was only moved is not changed."""
+    `elsewhere` are functions of other files before the change: one that was only moved, or whose class has another name, is not changed."""
     source, around = Source(after), tables(before, after)
     for name, function, old in _changed(before, after, elsewhere):
         for label, damage, spans in _damages(name, function, old, around, source, word):
@@ -93,12 +93,8 @@ def _changed(before: str, after: str, elsewhere: AbstractSet[str]) -> Iterator[t
     was = {name: function for name, function in _functions(old) if _does_something(function)}
     known = functions(before) | elsewhere
     for name, function in _functions(new):
-        if _does_something(function) and _as_text(name, function) not in known:
+        if _does_something(function) and _meaning(function) not in known:
             yield name, function, was.get(name)
-
-
-def _as_text(name: str, function: Function) -> str:
-    return f"{name}: {_meaning(function)}"
 
 
 def _changed_lambdas(before: str, after: str) -> Iterator[tuple[str, ast.expr]]:

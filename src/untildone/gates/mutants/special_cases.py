@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from untildone.gates._python_source import Source, Span, inside
 from untildone.gates.canary.expectations import helper
 from untildone.gates.mutants.tables import (
+    GUARD,
     NOTHING,
     OWN_SCOPE,
     Cases,
@@ -72,6 +73,8 @@ def _special(statement: ast.stmt, around: Tables, earlier: Sequence[ast.stmt]) -
 def _cases_of_condition(test: ast.expr, answer: ast.expr | None, around: Tables, earlier: Sequence[ast.stmt]) -> Cases:
     """The special cases that a condition and the answer to it are."""
     match test:
+        case ast.Compare(_, [ast.Is()], [ast.Constant(None)]):
+            return (GUARD,) if is_literal(answer) else ()
         case ast.Compare(_, [ast.Eq() | ast.In() | ast.Is()], [literal]) if is_literal(literal):
             return (case(test, answer),) if is_literal(answer) else ()
         case ast.Compare(_, [ast.In()], [table]):
@@ -136,9 +139,9 @@ _TELLS = re.compile(r"(?:^|[._])(?:log|logger|logging|warn|warnings)(?:\.|$)", r
 
 
 def _only_tells(statement: ast.stmt) -> bool:
-    """Whether a statement does nothing, or writes to a log."""
+    """Whether a statement does nothing, writes to a log, or asserts something."""
     match statement:
-        case ast.Pass():
+        case ast.Pass() | ast.Assert():
             return True
         case ast.Expr(ast.Call(function)):
             return is_dotted_name(function) and _TELLS.search(ast.unparse(function)) is not None

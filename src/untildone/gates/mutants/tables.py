@@ -17,6 +17,8 @@ FEWEST_SPECIAL = 2
 
 NOTHING = ast.Constant(None)
 
+GUARD = ""
+"""A case that never counts: the answer to None."""
 Cases = tuple[str, ...]
 """Special cases as texts, by which old ones are known."""
 
@@ -40,7 +42,7 @@ class Tables:
         return _entries(value) if value is not None else ()
 
     def are_special(self, cases: Cases) -> bool:
-        return sum(case not in self.known for case in cases) >= FEWEST_SPECIAL
+        return sum(case != GUARD and case not in self.known for case in cases) >= FEWEST_SPECIAL
 
     def inside_of(self, function: Function, old: Function | None) -> Tables:
         """With the tables that a function makes for itself, and with its cases before."""
