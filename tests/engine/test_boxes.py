@@ -520,6 +520,14 @@ def test_a_script_of_settings_that_is_a_link_is_put_back(person: Person) -> None
     )
 
 
+def test_a_missing_script_that_settings_name_is_moved_aside_if_an_agent_makes_it(person: Person) -> None:
+    person.write(".claude/settings.json", content='{"command": "[ -f ~/.claude/own.sh ] && ~/.claude/own.sh"}')
+    box = person.box("claude")
+    ran(box, "echo evil > ~/.claude/own.sh", box.environment(person.environment))
+    assert "own.sh.replaced" in next(links.put_back(box))
+    assert not (person.home / ".claude/own.sh").exists()
+
+
 def test_data_that_settings_of_an_agent_name_stays_writable(person: Person) -> None:
     """A rule about the agent's login, the file of a memory server, a log."""
     text = '{{"deny": ["Read(~/.claude/.credentials.json)"], "args": ["{home}/.claude/notes/memory.json", "{home}/.claude/x.log"]}}'
@@ -599,7 +607,7 @@ def test_memory_of_other_projects_is_read_only(person: Person) -> None:
     [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
      ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env"), ("claude", ".claude/daemon.json"),
      ("claude", ".claude/chrome/chrome-native-host"), ("codex", ".codex/environments.toml"), ("codex", ".codex/memories/MEMORY.md"),
-     ("gemini", ".gemini/policy_integrity.json")],
+     ("gemini", ".gemini/policy_integrity.json"), ("copilot", ".copilot/config.json")],
 )  # fmt: skip
 def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
     person.run(
@@ -1025,8 +1033,10 @@ class TestNeedsOfAgents:
             place = f"${file.variable}" if file.variable else file.path
             own = Path(person.home, "notes")
             own.write_text("mine")
-            replaces = f"f=$(readlink -f {place}); echo new > $f.tmp && mv $f.tmp $f && cat {place}"
-            assert person.run(f"{replaces}; ln -sf {own} $f", agent) == "new"
+            is_inside = os.path.dirname(file.path) in agents.find(agent).needs(person.environment, ()).writable
+            how = "cat $f.tmp > $f" if is_inside and not file.variable else "mv $f.tmp $f"
+            replaces = f"f=$(readlink -f {place}); echo new > $f.tmp && {how} && cat {place}"
+            assert person.run(f"{replaces}; ln -sf {own} $f 2> /dev/null", agent) == "new"
             assert person.run(f"cat {place}", agent) == '{"a": 1}'
             assert (own.read_text(), Path(file.path).read_text()) == ("mine", '{"a": 1}')
 

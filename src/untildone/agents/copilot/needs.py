@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from untildone.agents._needs import files, folders, hosts_in, in_home, named
 from untildone.agents._setups import own_folder
-from untildone.core.plugins.agent import Needs
+from untildone.core.plugins.agent import Needs, OwnFile
 
 _HOSTS = ("github.com", "api.github.com", "*.githubcopilot.com")
 _VARIABLES = (
@@ -20,6 +20,8 @@ def needs(environment: Mapping[str, str]) -> Needs:
     home = own_folder(environment, "COPILOT_HOME", ".copilot")
     return Needs(
         writable=(home, *in_home(environment, ".cache/copilot"), *named(environment, "COPILOT_PKG_CACHE_HOME")),
+        # Beside the login, it lists plugins with the folders from which they run.
+        copied=(OwnFile(f"{home}/config.json", "{}\n"),),
         read_only=(
             *files(home, "settings.json", content="{}\n"),
             *files(home, "mcp-config.json", content='{"mcpServers": {}}\n'),

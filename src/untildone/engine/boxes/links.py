@@ -16,7 +16,9 @@ REPLACED = "replaced"
 def put_back(box: Box | None) -> Iterator[str]:
     """Put back the links that programs in a box have replaced, and move aside what they must not make. Yields a sentence for each."""
     for path, target in (box.links if box is not None else {}).items():
-        if (os.path.islink(path) and os.readlink(path) == target) or not (target or os.path.lexists(path)):
+        is_as_it_was = os.readlink(path) == target if os.path.islink(path) else not (target or os.path.lexists(path))
+        # A program may have put a link in the place of a folder around it: what is there now is somebody else's.
+        if is_as_it_was or os.path.realpath(os.path.dirname(path)) != os.path.dirname(path):
             continue
         with suppress(OSError):
             if not target:

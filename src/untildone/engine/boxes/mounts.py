@@ -596,11 +596,11 @@ class _Maker:
         for file in needs.copied:
             yield from self._copy(file)
         absent = [path for path in needs.kept_absent if not os.path.lexists(path)]
-        self.links.update(dict.fromkeys(absent, ""))
+        self.links.update((_place_of(path), "") for path in absent)
         present = (OwnFile(path) for path in needs.kept_absent if path not in absent)
         for file in (*_found(needs.read_only), *present):
             if os.path.islink(file.path) and self._written.contain(os.path.realpath(os.path.dirname(file.path))):
-                self.links[file.path] = os.readlink(file.path)
+                self.links[_place_of(file.path)] = os.readlink(file.path)
             if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
         yield from self._scripts_of_settings()
