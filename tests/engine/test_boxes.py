@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import socket
@@ -607,7 +608,7 @@ def test_memory_of_other_projects_is_read_only(person: Person) -> None:
     [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
      ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env"), ("claude", ".claude/daemon.json"),
      ("claude", ".claude/chrome/chrome-native-host"), ("codex", ".codex/environments.toml"), ("codex", ".codex/memories/MEMORY.md"),
-     ("gemini", ".gemini/policy_integrity.json"), ("copilot", ".copilot/config.json")],
+     ("gemini", ".gemini/policy_integrity.json"),],
 )  # fmt: skip
 def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
     person.run(
@@ -630,6 +631,30 @@ def test_what_must_not_be_created_empty_is_moved_aside_if_an_agent_makes_it(
     (person.home / name).write_text("own")
     person.run(f"echo made > ~/{name}; mv ~/{name}.x ~/{name}", agent)
     assert (person.home / name).read_text() == "own"
+
+
+def test_plugins_that_an_agent_put_into_a_file_that_it_must_write_are_taken_back(person: Person) -> None:
+    path = person.home / ".copilot/config.json"
+    person.write(".copilot/config.json", content='// managed\n{"installedPlugins": [{"name": "own"}], "shown": 1}\n')
+    box = person.box("copilot")
+    for text in ('{"installedPlugins": [], "trustedFolders": ["/"], "shown": 2}', "nonsense"):
+        ran(box, f"cd ~/.copilot; echo '{text}' > x; mv x config.json", box.environment(person.environment))
+        assert "config.json.replaced" in next(links.put_back(box))
+        assert json.loads(path.read_text())["installedPlugins"] == [{"name": "own"}]
+        assert "trustedFolders" not in path.read_text()
+    fine = '// managed\n{"installedPlugins": [{"name": "own"}], "firstLaunchAt": "now"}'
+    ran(box, f"cd ~/.copilot; echo '{fine}' > x; mv x config.json", box.environment(person.environment))
+    assert list(links.put_back(box)) == []
+    assert "firstLaunchAt" in path.read_text()
+    path.unlink()
+    box = person.box("copilot")
+    ran(
+        box,
+        "ln -s ~/notes ~/.copilot/config.json; echo '{\"installedPlugins\": [1]}' > ~/.copilot/x",
+        box.environment(person.environment),
+    )
+    assert len(list(links.put_back(box))) == 1
+    assert json.loads(path.read_text()) == {}
 
 
 def test_profiles_of_codex_are_read_only(person: Person) -> None:
@@ -1033,10 +1058,8 @@ class TestNeedsOfAgents:
             place = f"${file.variable}" if file.variable else file.path
             own = Path(person.home, "notes")
             own.write_text("mine")
-            is_inside = os.path.dirname(file.path) in agents.find(agent).needs(person.environment, ()).writable
-            how = "cat $f.tmp > $f" if is_inside and not file.variable else "mv $f.tmp $f"
-            replaces = f"f=$(readlink -f {place}); echo new > $f.tmp && {how} && cat {place}"
-            assert person.run(f"{replaces}; ln -sf {own} $f 2> /dev/null", agent) == "new"
+            replaces = f"f=$(readlink -f {place}); echo new > $f.tmp && mv $f.tmp $f && cat {place}"
+            assert person.run(f"{replaces}; ln -sf {own} $f", agent) == "new"
             assert person.run(f"cat {place}", agent) == '{"a": 1}'
             assert (own.read_text(), Path(file.path).read_text()) == ("mine", '{"a": 1}')
 

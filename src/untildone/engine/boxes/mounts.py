@@ -91,6 +91,8 @@ class Made:
     """Variables by which programs find their copies of files."""
     links: Mapping[str, str]
     """See `Box.links`."""
+    parts: Mapping[str, tuple[str, tuple[str, ...]]]
+    """See `Box.parts`."""
 
 
 def unusable(plan: Plan) -> Problem | None:
@@ -148,7 +150,8 @@ def mounts(plan: Plan) -> Made:
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     variables = {**maker.variables, **maker.unsigned()}
-    return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links)
+    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in plan.needs.partly}
+    return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links, parts)
 
 
 def concealed(plan: Plan) -> tuple[Mount, ...]:

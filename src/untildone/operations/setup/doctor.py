@@ -90,7 +90,7 @@ def _agent(info: AgentInfo, environment: Mapping[str, str]) -> Iterator[Finding]
 
 
 def _holds_something(path: Path) -> bool:
-    """Whether there is a file with more in it than boxes write into one that was missing."""
+    """Whether there is a file with more in it than an empty object."""
     try:
         return path.stat().st_size > len("{}\n")
     except OSError:
