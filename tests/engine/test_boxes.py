@@ -705,19 +705,20 @@ def test_settings_that_are_links_into_a_hidden_repository_are_found_without_logi
         ".dotfiles/git/config", content=f'[user]\n\temail = ada@x\n[url "https://ada:{SECRET[:4]}@example.org/"]\n'
     )
     person.write(".dotfiles/cargo.toml", content="[net]\n")
-    person.write(".dotfiles/other", ".ssh/key")
+    person.write(".dotfiles/other", ".ssh/key", ".dotfiles/tokens")
     for name, target in {
         ".gitconfig": ".dotfiles/gitconfig",
         ".config/git": "../.dotfiles/git",
         ".cargo/config.toml": "../.dotfiles/cargo.toml",
         ".bashrc": ".ssh/key",
+        ".zsh/more": "../.dotfiles/tokens",
     }.items():
         (person.home / name).parent.mkdir(exist_ok=True)
         (person.home / name).symlink_to(target)
     said = person.run("git config user.name; git config user.email; cat ~/.cargo/config.toml ~/.config/git/config")
     assert said.startswith("Ada\nada@x\n[net]")
     assert f":{SECRET[:4]}@" not in said
-    assert SECRET not in person.run("cat ~/.dotfiles/other ~/.bashrc")
+    assert SECRET not in person.run("cat ~/.dotfiles/other ~/.bashrc ~/.zsh/more")
 
 
 def test_what_the_configuration_of_git_names_is_there(person: Person) -> None:

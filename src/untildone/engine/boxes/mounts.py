@@ -271,7 +271,8 @@ class _Maker:
             yield from self._emptied(os.path.join(self.home, name))
         for name in home.SHOWN:
             yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
-        for path in (*self._linked(), *git_settings.named(self.home, self.environment)):
+        linked = (path for path in self._linked() if not self._leads_to_secret(path))
+        for path in (*linked, *git_settings.named(self.home, self.environment)):
             yield from self._unhidden(path)
         for path in self._secrets:
             yield from self._hide(path)
@@ -298,6 +299,10 @@ class _Maker:
         for path in dict.fromkeys((*shown, *on_path)):
             yield from [path] if os.path.islink(path) else []
             yield from _links_in(path) if path not in caches else ()
+
+    def _leads_to_secret(self, link: str) -> bool:
+        ways = (os.path.relpath(each, self.home) for each in (link, os.path.realpath(link)))
+        return any(credentials.sounds_secret(each) for each in ways)
 
     def _unhidden(self, path: str) -> Iterator[Mount]:
         """What lies at a path that the person's settings and links name, if it is hidden only because no table knows it."""
