@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import shutil
 import socket
@@ -520,6 +521,14 @@ def test_a_script_of_settings_that_is_a_link_is_put_back(person: Person) -> None
     )
 
 
+def test_a_missing_script_that_settings_name_is_moved_aside_if_an_agent_makes_it(person: Person) -> None:
+    person.write(".claude/settings.json", content='{"command": "[ -f ~/.claude/own.sh ] && ~/.claude/own.sh"}')
+    box = person.box("claude")
+    ran(box, "echo evil > ~/.claude/own.sh", box.environment(person.environment))
+    assert "own.sh.replaced" in next(links.put_back(box))
+    assert not (person.home / ".claude/own.sh").exists()
+
+
 def test_data_that_settings_of_an_agent_name_stays_writable(person: Person) -> None:
     """A rule about the agent's login, the file of a memory server, a log."""
     text = '{{"deny": ["Read(~/.claude/.credentials.json)"], "args": ["{home}/.claude/notes/memory.json", "{home}/.claude/x.log"]}}'
@@ -599,7 +608,7 @@ def test_memory_of_other_projects_is_read_only(person: Person) -> None:
     [("claude", ".claude/remote-settings.json"), ("claude", ".claude/jobs/x"), ("codex", ".codex/.env"),
      ("copilot", ".copilot/lsp-config.json"), ("gemini", ".gemini/.env"), ("claude", ".claude/daemon.json"),
      ("claude", ".claude/chrome/chrome-native-host"), ("codex", ".codex/environments.toml"), ("codex", ".codex/memories/MEMORY.md"),
-     ("gemini", ".gemini/policy_integrity.json")],
+     ("gemini", ".gemini/policy_integrity.json"),],
 )  # fmt: skip
 def test_an_agent_cannot_create_what_its_program_obeys_outside(person: Person, agent: str, name: str) -> None:
     person.run(
@@ -622,6 +631,30 @@ def test_what_must_not_be_created_empty_is_moved_aside_if_an_agent_makes_it(
     (person.home / name).write_text("own")
     person.run(f"echo made > ~/{name}; mv ~/{name}.x ~/{name}", agent)
     assert (person.home / name).read_text() == "own"
+
+
+def test_plugins_that_an_agent_put_into_a_file_that_it_must_write_are_taken_back(person: Person) -> None:
+    path = person.home / ".copilot/config.json"
+    person.write(".copilot/config.json", content='// managed\n{"installedPlugins": [{"name": "own"}], "shown": 1}\n')
+    box = person.box("copilot")
+    for text in ('{"installedPlugins": [], "trustedFolders": ["/"], "shown": 2}', "nonsense"):
+        ran(box, f"cd ~/.copilot; echo '{text}' > x; mv x config.json", box.environment(person.environment))
+        assert "config.json.replaced" in next(links.put_back(box))
+        assert json.loads(path.read_text())["installedPlugins"] == [{"name": "own"}]
+        assert "trustedFolders" not in path.read_text()
+    fine = '// managed\n{"installedPlugins": [{"name": "own"}], "firstLaunchAt": "now"}'
+    ran(box, f"cd ~/.copilot; echo '{fine}' > x; mv x config.json", box.environment(person.environment))
+    assert list(links.put_back(box)) == []
+    assert "firstLaunchAt" in path.read_text()
+    path.unlink()
+    box = person.box("copilot")
+    ran(
+        box,
+        "ln -s ~/notes ~/.copilot/config.json; echo '{\"installedPlugins\": [1]}' > ~/.copilot/x",
+        box.environment(person.environment),
+    )
+    assert len(list(links.put_back(box))) == 1
+    assert json.loads(path.read_text()) == {}
 
 
 def test_profiles_of_codex_are_read_only(person: Person) -> None:
@@ -672,19 +705,20 @@ def test_settings_that_are_links_into_a_hidden_repository_are_found_without_logi
         ".dotfiles/git/config", content=f'[user]\n\temail = ada@x\n[url "https://ada:{SECRET[:4]}@example.org/"]\n'
     )
     person.write(".dotfiles/cargo.toml", content="[net]\n")
-    person.write(".dotfiles/other", ".ssh/key")
+    person.write(".dotfiles/other", ".ssh/key", ".dotfiles/tokens")
     for name, target in {
         ".gitconfig": ".dotfiles/gitconfig",
         ".config/git": "../.dotfiles/git",
         ".cargo/config.toml": "../.dotfiles/cargo.toml",
         ".bashrc": ".ssh/key",
+        ".zsh/more": "../.dotfiles/tokens",
     }.items():
         (person.home / name).parent.mkdir(exist_ok=True)
         (person.home / name).symlink_to(target)
     said = person.run("git config user.name; git config user.email; cat ~/.cargo/config.toml ~/.config/git/config")
     assert said.startswith("Ada\nada@x\n[net]")
     assert f":{SECRET[:4]}@" not in said
-    assert SECRET not in person.run("cat ~/.dotfiles/other ~/.bashrc")
+    assert SECRET not in person.run("cat ~/.dotfiles/other ~/.bashrc ~/.zsh/more")
 
 
 def test_what_the_configuration_of_git_names_is_there(person: Person) -> None:

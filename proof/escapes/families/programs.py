@@ -73,6 +73,18 @@ ESCAPES = (
     _kept("programs in which commands run, and profiles (codex)", "codex", ".codex/environments.toml", ".codex/work.config.toml"),
     _kept("workers of the service, programs of browsers (claude)", "claude", ".claude/daemon.json", ".claude/chrome/chrome-native-host"),
     _kept("plugins of the face (opencode)", "opencode", ".config/opencode/tui.json"),
+    Escape(
+        "the list of plugins (copilot)",
+        'open(f"{HOME}/.copilot/new", "w").write(\'{"installedPlugins": [{"name": "x", "cache_path": "/tmp"}]}\')\n'
+        'os.rename(f"{HOME}/.copilot/new", f"{HOME}/.copilot/config.json")',
+        agent="copilot",
+        before="""echo '{"installedPlugins": [], "shown": true}' > ~/.copilot/config.json""",
+        then=(
+            "grep -q cache_path ~/.copilot/config.json && touch ../../../outside/escaped; rm -f ~/.copilot/*.replaced*",
+            """echo '{"installedPlugins": [], "shown": true}' > ~/.copilot/config.json; chmod 644 ~/.copilot/config.json""",
+        ),
+        flags=("--promise", "NEVER"),
+    ),
     _kept("plugins and packages (codex)", "codex", ".codex/plugins/cache/x/plugin.json", ".codex/packages/standalone/bin/codex"),
     _kept("downloaded programs and trusted folders (gemini)", "gemini", ".gemini/tmp/bin/rg", ".gemini/trustedFolders.json"),
     _kept("downloaded packages (copilot)", "copilot", ".copilot/pkg/x/index.js", ".cache/copilot/pkg/x/index.js"),

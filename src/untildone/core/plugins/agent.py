@@ -109,6 +109,15 @@ class OwnFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PartOwn:
+    """A JSON file that an agent program must write, because it replaces it by renaming, of which some fields steer it."""
+
+    path: str
+    fields: tuple[str, ...]
+    """The fields at the top that steer it. After a turn in a box they are as they were before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Needs:
     """What a program needs of the machine to work in a box, beside its workspace. All paths are absolute; none need exist."""
 
@@ -122,6 +131,8 @@ class Needs:
     kept_absent: tuple[str, ...] = ()
     """Files that steer it too, and that must not be created empty: read-only where they exist. If a program in a box makes one, it is
     moved aside afterwards."""
+    partly: tuple[PartOwn, ...] = ()
+    """Files of which only some fields steer it."""
     of_projects: tuple[str, ...] = ()
     """Folders that steer it in one project, such as its memory. `*` stands for the path of the project, with a dash for each character
     that is not a letter or digit. Those of other projects are read-only; where one lacks it, it is created."""

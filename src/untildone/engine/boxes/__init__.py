@@ -109,6 +109,7 @@ def box_of(plan: Plan) -> Box:
         outlived=bool(plan.settings.keep_running),
         loading=loading.named(plan.environment),
         links=made.links,
+        parts=made.parts,
         filter=seccomp.file(),
     )
     return scoping.scoped(box)

@@ -131,6 +131,11 @@ def _of_git(folder: str) -> list[str]:
     return [os.path.normpath(path) for path in found]
 
 
+def sounds_secret(path: str) -> bool:
+    """Whether a part of a path is named as what holds logins is."""
+    return any(_OF_LOGIN.search(part) or "private" in part.lower() for part in path.split(os.sep))
+
+
 def beside_programs(package: str) -> Iterator[str]:
     """Files with logins in a folder of programs and in the folders in there: tools keep both in one folder of the home folder."""
     looked_at = 0

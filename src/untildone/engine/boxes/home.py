@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 SHELLS = (
     ".bashrc", ".bash_profile", ".bash_login", ".bash_aliases", ".bash_logout", ".bash_completion", ".profile", ".zshrc", ".zshenv",
@@ -146,14 +146,14 @@ UNREACHABLE = frozenset({
 """Variables that lead to programs outside of the box."""
 
 
-def places(name: str, home: str, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Where an entry of the home folder may lie: in there, and where variables put it. As a folder, and the rest of the path."""
-    yield home, name
-    for variable, usual in PLACES_NAMED_BY.items():
-        folder = environment.get(variable, "")
-        is_other = os.path.isabs(folder) and os.path.normpath(folder) != os.path.join(home, usual)
-        if is_other and name.startswith(f"{usual}/"):
-            yield folder, name[len(usual) + 1 :]
+def moved(home: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """The folders of the home folder for which variables name another place, by the path below it."""
+    named = {usual: environment.get(variable, "") for variable, usual in PLACES_NAMED_BY.items()}
+    return {
+        usual: folder
+        for usual, folder in named.items()
+        if os.path.isabs(folder) and os.path.normpath(folder) != os.path.join(home, usual)
+    }
 
 
 _AUTH = re.compile(

@@ -91,6 +91,8 @@ class Made:
     """Variables by which programs find their copies of files."""
     links: Mapping[str, str]
     """See `Box.links`."""
+    parts: Mapping[str, tuple[str, tuple[str, ...]]]
+    """See `Box.parts`."""
 
 
 def unusable(plan: Plan) -> Problem | None:
@@ -148,7 +150,8 @@ def mounts(plan: Plan) -> Made:
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     variables = {**maker.variables, **maker.unsigned()}
-    return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links)
+    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in plan.needs.partly}
+    return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links, parts)
 
 
 def concealed(plan: Plan) -> tuple[Mount, ...]:
@@ -207,6 +210,7 @@ class _Maker:
         self._layers = 0
         self.variables: dict[str, str] = {}
         self.links: dict[str, str] = {}
+        self._moved = home.moved(self.home, self.environment)
         self._elsewhere: dict[str, str] = {}
         """Where the box shows what links of the person lead to, by the real path."""
         self._lists_home = False
@@ -245,10 +249,10 @@ class _Maker:
         """Files with keys that variables of the person name, unless the agent gets the variable."""
         chosen = {*self.plan.needs.variables, *self.plan.settings.pass_env}
         for name in home.SECRETS_NAMED_BY:
-            is_usual = bool(passing.passed({name: "x"}))
-            if name in chosen or (name in self.environment and not is_usual):
+            value = os.environ.get(name) or self.environment.get(name, "")
+            if not value or name in chosen or (name in self.environment and not passing.passed({name: "x"})):
                 continue
-            for path in (os.environ.get(name) or self.environment.get(name, "")).split(os.pathsep):
+            for path in value.split(os.pathsep):
                 if os.path.isabs(path) and not is_below(os.path.realpath(path), self.plan.root):
                     yield from self._hide(path)
 
@@ -267,27 +271,38 @@ class _Maker:
             yield from self._emptied(os.path.join(self.home, name))
         for name in home.SHOWN:
             yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
-        for path in (*self._linked(), *git_settings.named(self.home, self.environment)):
+        linked = (path for path in self._linked() if not self._leads_to_secret(path))
+        for path in (*linked, *git_settings.named(self.home, self.environment)):
             yield from self._unhidden(path)
-        for pattern in home.SECRETS:
-            for path in self._matching(pattern):
-                yield from self._hide(path)
+        for path in self._secrets:
+            yield from self._hide(path)
         yield from self._without_auth()
+
+    def _places(self, name: str) -> Iterator[tuple[str, str]]:
+        """Where an entry of the home folder may lie: in there, and where variables put it. As a folder, and the rest of the path."""
+        yield self.home, name
+        for usual, folder in self._moved.items():
+            if name.startswith(f"{usual}/"):
+                yield folder, name[len(usual) + 1 :]
 
     def _matching(self, pattern: str) -> Iterator[str]:
         """The paths that match a pattern for entries of the home folder, there and where variables put them."""
-        for folder, rest in home.places(pattern, self.home, self.environment):
+        for folder, rest in self._places(pattern):
             yield from glob.glob(os.path.join(glob.escape(folder), rest))
 
     def _linked(self) -> Iterator[str]:
         """The person's links to settings and programs: people keep settings in a repository of their own, and programs anywhere."""
-        caches = {os.path.join(self.home, name) for name in home.CACHES}
-        shown = [os.path.join(self.home, name) for name in home.SHOWN]
+        present = set(os.listdir(self.home))
+        shown = (os.path.join(self.home, name) for name in home.SHOWN if name.partition("/")[0] in present)
         on_path = (each for each in self.environment.get("PATH", "").split(os.pathsep) if is_below(each, self.home))
+        caches = {os.path.join(self.home, name) for name in home.CACHES}
         for path in dict.fromkeys((*shown, *on_path)):
             yield from [path] if os.path.islink(path) else []
-            if path not in caches:
-                yield from _links_in(path)
+            yield from _links_in(path) if path not in caches else ()
+
+    def _leads_to_secret(self, link: str) -> bool:
+        ways = (os.path.relpath(each, self.home) for each in (link, os.path.realpath(link)))
+        return any(credentials.sounds_secret(each) for each in ways)
 
     def _unhidden(self, path: str) -> Iterator[Mount]:
         """What lies at a path that the person's settings and links name, if it is hidden only because no table knows it."""
@@ -309,19 +324,21 @@ class _Maker:
 
     def _is_unknown(self, real: str) -> bool:
         """Whether something is hidden only because it lies in an entry of the home folder that begins with a dot and is in no table."""
-        if not is_below(real, self.home) or not os.path.relpath(real, self.home).startswith("."):
+        if not real.startswith(os.path.join(self.home, ".")) or self._is_broad(real):
             return False
-        known = (*self._shown, *self._secrets, *self.own, *self.plan.others, *self.plan.needs.writable)
-        return not any(is_below(real, each) or is_below(each, real) for each in known) and not self._is_broad(real)
+        around = {real[:at] for at, letter in enumerate(real) if letter == os.sep} | {real}
+        return around.isdisjoint(self._known) and not any(path.startswith(f"{real}{os.sep}") for path in self._known)
 
     @cached_property
-    def _shown(self) -> tuple[str, ...]:
-        return tuple(os.path.join(self.home, name) for name in home.SHOWN)
+    def _known(self) -> frozenset[str]:
+        """What is shown or hidden for a reason of its own."""
+        keys = (os.path.join(self.home, name) for name in home.KEYS if name not in home.HOLD_TOOLS)
+        shown = (os.path.join(self.home, name) for name in home.SHOWN)
+        return frozenset((*keys, *shown, *self._secrets, *self.own, *self.plan.others, *self.plan.needs.writable))
 
     @cached_property
     def _secrets(self) -> tuple[str, ...]:
-        keys = (os.path.join(self.home, name) for name in home.KEYS if name not in home.HOLD_TOOLS)
-        return (*keys, *(path for pattern in home.SECRETS for path in self._matching(pattern)))
+        return tuple(path for pattern in home.SECRETS for path in self._matching(pattern))
 
     def _listed(self, shown: set[str]) -> Iterator[Mount]:
         """The home folder as a list of what is visible in it. A mount over a hidden file does not last: it is gone once a program outside
@@ -372,7 +389,7 @@ class _Maker:
 
     def _without_auth(self) -> Iterator[Mount]:
         for name in home.WITHOUT_AUTH:
-            for number, (folder, rest) in enumerate(home.places(name, self.home, self.environment)):
+            for number, (folder, rest) in enumerate(self._places(name)):
                 yield from self._cleared(os.path.join(folder, rest), f"{number or ''}{name.replace('/', '-')}")
 
     def _cleared(self, path: str, name: str) -> Iterator[Mount]:
@@ -587,11 +604,11 @@ class _Maker:
         for file in needs.copied:
             yield from self._copy(file)
         absent = [path for path in needs.kept_absent if not os.path.lexists(path)]
-        self.links.update(dict.fromkeys(absent, ""))
+        self.links.update((_place_of(path), "") for path in absent)
         present = (OwnFile(path) for path in needs.kept_absent if path not in absent)
         for file in (*_found(needs.read_only), *present):
             if os.path.islink(file.path) and self._written.contain(os.path.realpath(os.path.dirname(file.path))):
-                self.links[file.path] = os.readlink(file.path)
+                self.links[_place_of(file.path)] = os.readlink(file.path)
             if os.path.isdir(os.path.dirname(file.path)) and self._may_follow(file.path) and _exists(file):
                 yield Mount(Access.READ, os.path.realpath(file.path))
         yield from self._scripts_of_settings()

@@ -37,7 +37,7 @@ class Scripts:
     paths: set[str] = field(default_factory=set)
     """Files and folders, by their real paths."""
     links: dict[str, str] = field(default_factory=dict)
-    """Links that lead to scripts elsewhere, with where they lead."""
+    """Links that lead to scripts elsewhere, with where they lead; an empty text for a script that does not exist."""
 
 
 def named(settings: Iterable[OwnFile], folders: Iterable[str], outside: Callable[[str], str]) -> Scripts:
@@ -94,6 +94,8 @@ class _Search:
         if os.path.exists(real):
             self._note_links(path)
             self._note_links(lexical)
+        elif self._is_missing_script(lexical):
+            self.found.links[lexical] = ""
         if (
             not any(is_below(real, folder) for folder in self._folders)
             or real in self._folders
@@ -104,6 +106,10 @@ class _Search:
             self._protect(real)
         elif os.path.isdir(real) and _is_program(real):
             self.found.paths.add(real)
+
+    def _is_missing_script(self, path: str) -> bool:
+        is_inside = any(is_below(path, folder) for folder in self._folders) and os.path.isdir(os.path.dirname(path))
+        return is_inside and os.path.splitext(path)[1].lower() in CODE and not os.path.lexists(path)
 
     def _protect(self, script: str) -> None:
         """A script, with what lies beside it in a folder of its own."""
@@ -128,7 +134,8 @@ class _Search:
             is_below(path, folder) and path != folder for folder in self._folders
         ):
             if os.path.islink(path):
-                self.found.links[path] = os.readlink(path)
+                place = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+                self.found.links[place] = os.readlink(path)
             path = os.path.dirname(path)
 
 

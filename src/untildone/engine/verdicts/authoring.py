@@ -215,11 +215,13 @@ def _keep_login(loop_id: str, choice: AgentChoice, environment: Mapping[str, str
     """Put back a login that the program renewed in its box: the old one may not be valid any more."""
     layers = Path(state_folder.folder(environment), BOXES, loop_id, NAME, LAYERS)
     home = os.path.realpath(boxes.home_of(environment))
+    agent = agents.find(choice.agent)
+    partly = [each.path for each in agent.needs(environment, choice.args).partly]
     for layer in layers.iterdir() if layers.is_dir() else ():
-        for name in agents.find(choice.agent).login.files:
+        for name in agent.login.files:
             path, below = os.path.join(home, name), os.path.realpath(layer / "below")
             new = layer / "above" / os.path.relpath(path, below)
-            if is_below(path, below) and _is_own(new, layer / "above"):
+            if path not in partly and is_below(path, below) and _is_own(new, layer / "above"):
                 with suppress(OSError):
                     disk.replace_file(Path(path), disk.read_promptly(new, LONGEST), mode=0o600)
 

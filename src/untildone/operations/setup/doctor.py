@@ -81,12 +81,20 @@ def _agent(info: AgentInfo, environment: Mapping[str, str]) -> Iterator[Finding]
     login = programs.find(info.agent).login
     home = Path(environment.get("HOME") or Path.home())
     logins = [name for name in login.variables if environment.get(name)]
-    logins += [name for name in login.files if (home / name).exists()]
+    logins += [name for name in login.files if _holds_something(home / name)]
     if logins:
         yield Finding("agents", State.OK, f"{which} ({info.path}), login: {logins[0]}.")
     else:
         fix = f"log in with `{login.command}`; `untildone agents check {info.name}` tries one call"
         yield Finding("agents", State.WARNING, f"{which} ({info.path}): no login was found.", fix)
+
+
+def _holds_something(path: Path) -> bool:
+    """Whether there is a file with more in it than an empty object."""
+    try:
+        return path.stat().st_size > len("{}\n")
+    except OSError:
+        return False
 
 
 def _hooks(folder: Path) -> Iterator[Finding]:

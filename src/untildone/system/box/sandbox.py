@@ -109,6 +109,8 @@ class Box:
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic links outside, with where they lead, that programs in the box could replace and must not: the kernel protects no link. An
     empty text stands for a file that does not exist, and must not."""
+    parts: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """JSON files outside of which programs in the box may not change some fields: the text at the start, and the fields."""
     filter: str = ""
     """A file with a filter of system calls; empty: there is none."""
 
