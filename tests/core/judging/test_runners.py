@@ -118,3 +118,10 @@ def test_what_the_runner_of_a_check_does_not_read_is_free(command: str, path: st
 
 def judging(command: str, path: str) -> set[str]:
     return {file.path for file in surveyed(START, changed(START, {path: "other\n"}), command).changed}
+
+
+def test_a_mark_of_the_byte_order_hides_no_script() -> None:
+    start = {"package.json": '\ufeff{"scripts": {"test": "jest"}}', "a.test.js": ""}
+    claimed = changed(start, {"package.json": '\ufeff{"scripts": {"test": "echo"}}'})
+    found = surveyed(start, claimed, "npm test")
+    assert [(file.path, file.needed) for file in found.changed] == [("package.json", False)]
