@@ -125,3 +125,49 @@ def test_a_mark_of_the_byte_order_hides_no_script() -> None:
     claimed = changed(start, {"package.json": '\ufeff{"scripts": {"test": "echo"}}'})
     found = surveyed(start, claimed, "npm test")
     assert [(file.path, file.needed) for file in found.changed] == [("package.json", False)]
+
+
+CARGO = {"Cargo.toml": "[package]\nname = 'a'\n", "tests/api.rs": "#[test]\nfn a() {}\n"}
+GEMS = {"Gemfile": "gem 'rspec'\ngem 'rake'\n", "spec/a_spec.rb": ""}
+VITE = {"package.json": '{"scripts": {"test": "vitest run"}}', "vite.config.ts": "export default { resolve: {} }\n"}
+ANGULAR = {
+    "package.json": '{"scripts": {"test": "ng test"}}',
+    "angular.json": '{"projects": {"a": {"architect": {"test": {"builder": "karma"}, "build": {}}}}}',
+}
+REPLACED = {
+    "a toolchain of the workspace": (
+        {**CARGO, "rust-toolchain.toml": "[toolchain]\nchannel = 'stable'\n"},
+        "rust-toolchain.toml",
+        "[toolchain]\npath = './rust'\n",
+        "[toolchain]\nchannel = '1.80'\n",
+        "cargo test",
+    ),
+    "a library of tests from a folder": (
+        GEMS,
+        "Gemfile",
+        "gem 'rspec', path: 'lib/rspec'\ngem 'rake'\n",
+        "gem 'rspec'\ngem 'rake'\ngem 'rack', '~> 3'\n",
+        "bundle exec rspec",
+    ),
+    "an alias of a library of tests": (
+        VITE,
+        "vite.config.ts",
+        "export default { resolve: { alias: { chai: './fake.ts' } } }\n",
+        "export default { resolve: { alias: { '@': './src' } } }\n",
+        "npm test",
+    ),
+    "the tests of Angular": (
+        ANGULAR,
+        "angular.json",
+        '{"projects": {"a": {"architect": {"test": {"builder": "noop"}, "build": {}}}}}',
+        '{"projects": {"a": {"architect": {"test": {"builder": "karma"}, "build": {"x": 1}}}}}',
+        "npm test",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_what_takes_the_place_of_a_tool_of_tests_is_a_change_and_other_work_is_none(case: str) -> None:
+    start, path, cheat, honest, command = REPLACED[case]
+    assert path in [file.path for file in surveyed(start, changed(start, {path: cheat}), command).changed]
+    assert not surveyed(start, changed(start, {path: honest}), command).changed

@@ -92,11 +92,18 @@ _VITE_HOOK = re.compile(
 )
 
 
+_VITE_NAMES = re.compile(
+    r"""['"]?((?:@[\w-]+/)?[\w-]*(?:chai|vitest|expect|sinon|testing-library|\bassert\b)[\w/-]*)['"]?\s*[:,]"""
+)
+"""Names of libraries of tests, as keys or values: an alias of one leads tests elsewhere."""
+
+
 def compare_vite(_path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
     """Vitest reads `test` in Vite's settings, and sends tests through its plugins. They are a program, so they cannot be merged."""
     was, now = (re.search(r"\btest\s*:", text_of(content or b"")) for content in (start, claimed))
     hooks, new_hooks = (Counter(_VITE_HOOK.findall(text_of(content or b""))) for content in (start, claimed))
-    if "vitest" in files.tools and new_hooks - hooks:
+    names, new_names = (Counter(_VITE_NAMES.findall(text_of(content or b""))) for content in (start, claimed))
+    if "vitest" in files.tools and (new_hooks - hooks or new_names - names):
         return Comparison(Part.CHANGED if start is not None else Part.ADDED)
     if not was and not now:
         return SAME

@@ -52,6 +52,10 @@ _WHAT = {
     "mix.exs": "the aliases and test settings in it",
     "build.sbt": "the test settings in it",
     "Package.swift": "the test targets in it",
+    "rust-toolchain.toml": "the folder of a toolchain in it",
+    "rust-toolchain": "the folder of a toolchain in it",
+    "Gemfile": "the libraries of tests in it",
+    "angular.json": "the settings of tests in it",
     "BUILD": "the tests in it",
     "BUILD.bazel": "the tests in it",
     "tsconfig.json": "the options and the names of modules in it",
@@ -123,6 +127,37 @@ def _go_work(path: str, start: bytes | None, claimed: bytes | None, files: Check
     return Comparison(Part.ADDED) if start is None else compare_build(builds.same_list)(path, start, claimed, files)
 
 
+_OWN_TOOLCHAIN = re.compile(r"^\s*path\s*=.*$", re.MULTILINE)
+
+
+def _rust_toolchain(_path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    """A folder from which cargo and its compiler are taken, in the place of a release."""
+    was, now = (_OWN_TOOLCHAIN.findall(text_of(content or b"")) for content in (start, claimed))
+    if was == now or not files.tools & {"cargo", "cargo-nextest", "rustc"}:
+        return SAME
+    return Comparison(Part.CHANGED if start is not None else Part.ADDED)
+
+
+_GEM = re.compile(r"""^[ \t]*gem[ \t(]+['"]([\w-]+)['"].*\b(?:path|git|github)\b.*$""", re.MULTILINE)
+_TEST_GEM = re.compile(r"(?i)test|spec|assert|mock|cucumber|capybara|expect|simplecov")
+
+
+def _gemfile(_path: str, start: bytes | None, claimed: bytes | None, _files: CheckFiles) -> Comparison:
+    """A library of tests that comes from a folder or a repository now."""
+    was, now = (
+        {found[0] for found in _GEM.finditer(text_of(content or b"")) if _TEST_GEM.search(found[1])}
+        for content in (start, claimed)
+    )
+    return SAME if start is None or was == now else Comparison(Part.CHANGED)
+
+
+def _angular(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    compare = compare_json(
+        lambda _files: (("projects", "*", "architect", "test"), ("projects", "*", "targets", "test"))
+    )
+    return compare(path, start, claimed, files) if "ng" in files.tools else SAME
+
+
 _COMPOSER: tuple[Key, ...] = (("config", "bin-dir"), ("config", "vendor-dir"), ("autoload-dev",))
 _COMPARERS: dict[str, Comparer] = {
     "pyproject.toml": compare_toml(with_tools(PYPROJECT, PYPROJECT_OF_TOOLS)),
@@ -147,6 +182,10 @@ _COMPARERS: dict[str, Comparer] = {
     "mix.exs": compare_build_of(builds.same_mix, "mix"),
     "build.sbt": compare_build_of(builds.same_sbt, "sbt"),
     "Package.swift": compare_build_of(builds.same_swift, "swift"),
+    "rust-toolchain.toml": _rust_toolchain,
+    "rust-toolchain": _rust_toolchain,
+    "Gemfile": _gemfile,
+    "angular.json": _angular,
     "BUILD": compare_build_of(builds.same_bazel, "bazel", "bazelisk", "blaze"),
     "BUILD.bazel": compare_build_of(builds.same_bazel, "bazel", "bazelisk", "blaze"),
 }
