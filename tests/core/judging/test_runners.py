@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.trees import Program, changed, surveyed
+from tests.support.trees import Program, changed, composed, surveyed
 
 START = {
     "calc.py": "def add(a, b): ...\n",
@@ -125,6 +125,15 @@ def test_a_mark_of_the_byte_order_hides_no_script() -> None:
     claimed = changed(start, {"package.json": '\ufeff{"scripts": {"test": "echo"}}'})
     found = surveyed(start, claimed, "npm test")
     assert [(file.path, file.needed) for file in found.changed] == [("package.json", False)]
+
+
+@pytest.mark.parametrize("command", ["run-parts checks.d", "for each in checks.d/*; do sh $each || exit 1; done"])
+def test_a_new_script_among_those_that_a_check_runs_is_not_there_in_the_pass_with_the_originals(command: str) -> None:
+    start = {"calc.py": "", "checks.d/10-unit": Program("#!/bin/sh\npytest -q\n"), "tools/a.sh": "true\n"}
+    claimed = changed(start, {"checks.d/05-more": Program("#!/bin/sh\ntrue\n"), "tools/b.sh": "true\n"})
+    found = surveyed(start, claimed, command)
+    assert [(file.path, file.needed) for file in found.added] == [("checks.d/05-more", False)]
+    assert "checks.d/05-more" not in composed(start, claimed, found.originals)
 
 
 CARGO = {"Cargo.toml": "[package]\nname = 'a'\n", "tests/api.rs": "#[test]\nfn a() {}\n"}
