@@ -165,6 +165,80 @@ REPLACED = {
         "export default { resolve: { alias: { '@': './src' } } }\n",
         "npm test",
     ),
+    "sources of uv": (
+        {"pyproject.toml": "[project]\nname = 'a'\n[dependency-groups]\ndev = ['pytest']\n"},
+        "pyproject.toml",
+        "[project]\nname = 'a'\n[dependency-groups]\ndev = ['pytest']\n[tool.uv.sources]\npytest = { path = 'fake' }\n",
+        (
+            "[project]\nname = 'a'\ndependencies = ['six']\n[dependency-groups]\ndev = ['pytest', 'pytest-cov>=5']\n"
+            "[tool.uv.sources]\nsix = { path = 'lib/six' }\n"
+        ),
+        "uv run pytest",
+    ),
+    "a dependency of poetry": (
+        {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '8'\n"},
+        "pyproject.toml",
+        "[tool.poetry.group.dev.dependencies]\npytest = { path = 'fake' }\n",
+        "[tool.poetry.group.dev.dependencies]\npytest = '9'\n",
+        "poetry run pytest",
+    ),
+    "a lock file": (
+        {"uv.lock": '[[package]]\nname = "pytest"\nsource = { registry = "https://a.example" }\n'},
+        "uv.lock",
+        '[[package]]\nname = "pytest"\nsource = { path = "fake.whl" }\n',
+        (
+            '[[package]]\nname = "pytest"\nversion = "9"\nsource = { registry = "https://a.example" }\n'
+            '\n[[package]]\nname = "app"\nsource = { editable = "." }\n'
+        ),
+        "uv run --frozen pytest",
+    ),
+    "a program of the project with the name of a runner": (
+        {"pyproject.toml": "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\n"},
+        "pyproject.toml",
+        "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\npytest = 'a.cli:fake'\n",
+        "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\nb = 'a.cli:other'\n",
+        "uv run pytest",
+    ),
+    "code in a Gemfile": (
+        GEMS,
+        "Gemfile",
+        "gem 'rspec'\ngem 'rake'\nputs '6 examples, 0 failures'; exit! 0\n",
+        "source 'https://a.example'\ngem 'rspec', require: false\ngem 'rake'\ngroup :development do\n  gem 'pry'\nend\n",
+        "bundle exec rspec",
+    ),
+    "a library of tests from a file of the project": (
+        {
+            "pom.xml": "<project><dependencies><dependency><artifactId>junit</artifactId></dependency></dependencies></project>"
+        },
+        "pom.xml",
+        "<project><dependencies><dependency><artifactId>junit</artifactId><systemPath>a.jar</systemPath></dependency></dependencies></project>",
+        (
+            "<project><dependencies><dependency><artifactId>junit</artifactId></dependency>"
+            "<dependency><artifactId>guava</artifactId></dependency></dependencies></project>"
+        ),
+        "mvn test",
+    ),
+    "a library of tests from files of the project": (
+        {"build.gradle": "dependencies {\n  testImplementation 'junit:junit:4'\n}\n"},
+        "build.gradle",
+        "dependencies {\n  testImplementation files('fake.jar')\n}\n",
+        "dependencies {\n  implementation files('own.jar')\n  testImplementation 'junit:junit:4.13'\n}\n",
+        "gradle test",
+    ),
+    "variables of an environment of hatch": (
+        {"pyproject.toml": "[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n"},
+        "pyproject.toml",
+        "[tool.hatch.envs.test.env-vars]\nPYTEST_ADDOPTS = '-k a'\n[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n",
+        "[tool.hatch.envs.test]\ndependencies = ['pytest', 'six']\n[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n",
+        "hatch run test:run",
+    ),
+    "what ctest leaves out": (
+        {"CMakeLists.txt": "enable_testing()\n", "CTestCustom.cmake": ""},
+        "CTestCustom.cmake",
+        "list(APPEND CTEST_CUSTOM_TESTS_IGNORE a)\n",
+        "",
+        "ctest",
+    ),
     "the tests of Angular": (
         ANGULAR,
         "angular.json",

@@ -110,7 +110,7 @@ def compare_vite(_path: str, start: bytes | None, claimed: bytes | None, files: 
     return Comparison(Part.CHANGED) if was else Comparison(Part.ADDED, start)
 
 
-_LOCAL = re.compile(r"(?:file|link|portal|patch|git\+\w+):|\.{0,2}/")
+_LOCAL = re.compile(r"(?:npm|file|link|portal|patch|git\+\w+):|\.{0,2}/")
 
 
 def compare_package(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
@@ -121,9 +121,10 @@ def compare_package(path: str, start: bytes | None, claimed: bytes | None, files
         before, after = {}, {}
     were = found(before, (("devDependencies", "*"),))
     moved = [key for key, entry in were.items() if _is_moved(entry, found(after, (key,)).get(key, entry))]
-    names = {key[-1] for key in were}
-    forced = found(after, (("overrides", "*"), ("resolutions", "*"), ("pnpm", "overrides", "*")))
-    moved += [key for key, entry in forced.items() if key[-1] in names and _is_moved("", entry)]
+    values = {key[-1]: entry for key, entry in were.items()}
+    places = (("dependencies",), ("optionalDependencies",), ("overrides",), ("resolutions",), ("pnpm", "overrides"))
+    forced = found(after, [(*place, "*") for place in places])
+    moved += [key for key, entry in forced.items() if key[-1] in values and _is_moved(values[key[-1]], entry)]
     patterns = with_tools((*_PACKAGE, *moved), _PACKAGE_OF_TOOLS)
     return compare_json(patterns, (("workspaces",), ("workspaces", "packages")))(path, start, claimed, files)
 
