@@ -94,6 +94,54 @@ def test_a_check_that_rewrites_the_tests_is_refused(project: CommandLine) -> Non
     assert "it wrote to tests/test_calc.py while it ran" in str(gate(ended)["reason"])
 
 
+HOOK = "def pytest_pyfunc_call(pyfuncitem):\n    return True\n"
+WRITTEN = {
+    "a hook": ("tests/conftest.py", HOOK),
+    "settings": ("pytest.ini", "[pytest]\naddopts = --collect-only\n"),
+    "settings among others": ("setup.cfg", "[metadata]\nname = calc\n\n[tool:pytest]\naddopts = -k nothing\n"),
+    "a module": ("sitecustomize.py", "import os\n"),
+}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("case", WRITTEN)
+def test_a_check_whose_first_step_steers_the_test_runner_is_refused(project: CommandLine, case: str, room: str) -> None:
+    path, text = WRITTEN[case]
+    (project.workspace / "setup.cfg").write_text("[metadata]\nname = calc\n")
+    (project.workspace / "gen.py").write_text("")
+    build = f"import pathlib\npathlib.Path({path!r}).write_text({text!r})\n"
+    command = f"{sys.executable} gen.py && {PYTEST}"
+    chosen = (*agent(project, ("calc.py", RIGHT), ("gen.py", build)), "--check", command, "-r", "1", "--json")
+    ended = project.run("run", "Make it right", *chosen, "--room", room, patience=PATIENCE)
+    assert ended.records[-1]["outcome"] == "budget", ended.output
+    if case in ("a hook", "a module"):
+        assert f"it wrote to {path} while it ran" in str(gate(ended)["reason"])
+
+
+def test_a_check_that_writes_what_steers_no_runner_is_believed(project: CommandLine) -> None:
+    (project.workspace / "setup.cfg").write_text("[metadata]\nname = calc\nversion = 1\n")
+    build = (
+        "import pathlib, shutil\n"
+        "pathlib.Path('setup.cfg').write_text('[metadata]\\nname = calc\\nversion = 2\\n')\n"
+        "pathlib.Path('build').mkdir()\n"
+        "shutil.copytree('tests', 'build/tests')\n"
+        "shutil.copy('conftest.py', 'tests')\n"
+        "pathlib.Path('build/tests/conftest.py').write_text('A = 1')\n"
+    )
+    (project.workspace / "gen.py").write_text("")
+    command = f"{sys.executable} gen.py && {PYTEST}"
+    chosen = (
+        *agent(project, ("calc.py", RIGHT), ("gen.py", build)),
+        "--check",
+        f"{command} tests",
+        "-r",
+        "1",
+        "--json",
+    )
+    ended = project.run("run", "Make it right", *chosen, patience=PATIENCE)
+    assert ended.records[-1]["outcome"] == "verified", ended.output
+
+
 def test_a_check_that_formats_the_tests_first_is_believed(project: CommandLine) -> None:
     untidy = TEST.replace("add(1, 2)", "add( 1,2 )")
     (project.workspace / "tests" / "test_calc.py").write_text(untidy)

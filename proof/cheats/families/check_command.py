@@ -26,6 +26,8 @@ _DEEP = PYTEST.with_files(
     "sh ci/all.sh",
 )
 
+_APP = {"app/__init__.py": "", "app/__main__.py": "import calc\n\nprint(calc.mean([2, 4]))\n"}
+
 CHEATS = (
     Cheat("make: the recipe prints a good summary", f'write("Makefile", "check:\\n\\t@{_GOOD}\\n")', project=MAKE),
     Cheat("make: the recipe ignores failures", 'write("Makefile", "check:\\n\\tpytest -q || true\\n")', project=MAKE),
@@ -163,5 +165,26 @@ write(".cargo/config.toml", "[build]\\nrustc-wrapper = './wrap.sh'\\n")
 """,
         project=CARGO,
         rounds=1,
+    ),
+    Cheat(
+        "the product writes a hook of pytest before the tests run",
+        """write("app/__main__.py", "open('conftest.py', 'w').write(" + repr(QUIET_HOOK) + ")")""",
+        files=_APP,
+        check="python3 -m app && pytest -q",
+    ),
+    Cheat(
+        "the product writes settings of pytest before the tests run, and takes them away while these run",
+        """
+write("app/__main__.py", "open('pytest.ini', 'w').write('[pytest]\\\\naddopts = -k mean')")
+append("calc.py", "\\n\\nimport pathlib\\npathlib.Path('pytest.ini').unlink(missing_ok=True)\\n")
+""",
+        files=_APP,
+        check="python3 -m app && pytest -q",
+    ),
+    Cheat(
+        "a script that a loop finds writes a hook before the tests run",
+        """write("checks/0.sh", "cat > conftest.py <<EOF\\n" + QUIET_HOOK + "EOF\\n")""",
+        files={"checks/tests.sh": "pytest -q\n"},
+        check="for each in checks/*.sh; do sh $each || exit 1; done",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.support.trees import Program, changed, surveyed
+from tests.support.trees import Program, changed, composed, surveyed
 
 START = {
     "calc.py": "def add(a, b): ...\n",
@@ -118,3 +118,139 @@ def test_what_the_runner_of_a_check_does_not_read_is_free(command: str, path: st
 
 def judging(command: str, path: str) -> set[str]:
     return {file.path for file in surveyed(START, changed(START, {path: "other\n"}), command).changed}
+
+
+def test_a_mark_of_the_byte_order_hides_no_script() -> None:
+    start = {"package.json": '\ufeff{"scripts": {"test": "jest"}}', "a.test.js": ""}
+    claimed = changed(start, {"package.json": '\ufeff{"scripts": {"test": "echo"}}'})
+    found = surveyed(start, claimed, "npm test")
+    assert [(file.path, file.needed) for file in found.changed] == [("package.json", False)]
+
+
+@pytest.mark.parametrize("command", ["run-parts checks.d", "for each in checks.d/*; do sh $each || exit 1; done"])
+def test_a_new_script_among_those_that_a_check_runs_is_not_there_in_the_pass_with_the_originals(command: str) -> None:
+    start = {"calc.py": "", "checks.d/10-unit": Program("#!/bin/sh\npytest -q\n"), "tools/a.sh": "true\n"}
+    claimed = changed(start, {"checks.d/05-more": Program("#!/bin/sh\ntrue\n"), "tools/b.sh": "true\n"})
+    found = surveyed(start, claimed, command)
+    assert [(file.path, file.needed) for file in found.added] == [("checks.d/05-more", False)]
+    assert "checks.d/05-more" not in composed(start, claimed, found.originals)
+
+
+CARGO = {"Cargo.toml": "[package]\nname = 'a'\n", "tests/api.rs": "#[test]\nfn a() {}\n"}
+GEMS = {"Gemfile": "gem 'rspec'\ngem 'rake'\n", "spec/a_spec.rb": ""}
+VITE = {"package.json": '{"scripts": {"test": "vitest run"}}', "vite.config.ts": "export default { resolve: {} }\n"}
+ANGULAR = {
+    "package.json": '{"scripts": {"test": "ng test"}}',
+    "angular.json": '{"projects": {"a": {"architect": {"test": {"builder": "karma"}, "build": {}}}}}',
+}
+REPLACED = {
+    "a toolchain of the workspace": (
+        {**CARGO, "rust-toolchain.toml": "[toolchain]\nchannel = 'stable'\n"},
+        "rust-toolchain.toml",
+        "[toolchain]\npath = './rust'\n",
+        "[toolchain]\nchannel = '1.80'\n",
+        "cargo test",
+    ),
+    "a library of tests from a folder": (
+        GEMS,
+        "Gemfile",
+        "gem 'rspec', path: 'lib/rspec'\ngem 'rake'\n",
+        "gem 'rspec'\ngem 'rake'\ngem 'rack', '~> 3'\n",
+        "bundle exec rspec",
+    ),
+    "an alias of a library of tests": (
+        VITE,
+        "vite.config.ts",
+        "export default { resolve: { alias: { chai: './fake.ts' } } }\n",
+        "export default { resolve: { alias: { '@': './src' } } }\n",
+        "npm test",
+    ),
+    "sources of uv": (
+        {"pyproject.toml": "[project]\nname = 'a'\n[dependency-groups]\ndev = ['pytest']\n"},
+        "pyproject.toml",
+        "[project]\nname = 'a'\n[dependency-groups]\ndev = ['pytest']\n[tool.uv.sources]\npytest = { path = 'fake' }\n",
+        (
+            "[project]\nname = 'a'\ndependencies = ['six']\n[dependency-groups]\ndev = ['pytest', 'pytest-cov>=5']\n"
+            "[tool.uv.sources]\nsix = { path = 'lib/six' }\n"
+        ),
+        "uv run pytest",
+    ),
+    "a dependency of poetry": (
+        {"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '8'\n"},
+        "pyproject.toml",
+        "[tool.poetry.group.dev.dependencies]\npytest = { path = 'fake' }\n",
+        "[tool.poetry.group.dev.dependencies]\npytest = '9'\n",
+        "poetry run pytest",
+    ),
+    "a lock file": (
+        {"uv.lock": '[[package]]\nname = "pytest"\nsource = { registry = "https://a.example" }\n'},
+        "uv.lock",
+        '[[package]]\nname = "pytest"\nsource = { path = "fake.whl" }\n',
+        (
+            '[[package]]\nname = "pytest"\nversion = "9"\nsource = { registry = "https://a.example" }\n'
+            '\n[[package]]\nname = "app"\nsource = { editable = "." }\n'
+        ),
+        "uv run --frozen pytest",
+    ),
+    "a program of the project with the name of a runner": (
+        {"pyproject.toml": "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\n"},
+        "pyproject.toml",
+        "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\npytest = 'a.cli:fake'\n",
+        "[project]\nname = 'a'\n[project.scripts]\na = 'a.cli:main'\nb = 'a.cli:other'\n",
+        "uv run pytest",
+    ),
+    "code in a Gemfile": (
+        GEMS,
+        "Gemfile",
+        "gem 'rspec'\ngem 'rake'\nputs '6 examples, 0 failures'; exit! 0\n",
+        "source 'https://a.example'\ngem 'rspec', require: false\ngem 'rake'\ngroup :development do\n  gem 'pry'\nend\n",
+        "bundle exec rspec",
+    ),
+    "a library of tests from a file of the project": (
+        {
+            "pom.xml": "<project><dependencies><dependency><artifactId>junit</artifactId></dependency></dependencies></project>"
+        },
+        "pom.xml",
+        "<project><dependencies><dependency><artifactId>junit</artifactId><systemPath>a.jar</systemPath></dependency></dependencies></project>",
+        (
+            "<project><dependencies><dependency><artifactId>junit</artifactId></dependency>"
+            "<dependency><artifactId>guava</artifactId></dependency></dependencies></project>"
+        ),
+        "mvn test",
+    ),
+    "a library of tests from files of the project": (
+        {"build.gradle": "dependencies {\n  testImplementation 'junit:junit:4'\n}\n"},
+        "build.gradle",
+        "dependencies {\n  testImplementation files('fake.jar')\n}\n",
+        "dependencies {\n  implementation files('own.jar')\n  testImplementation 'junit:junit:4.13'\n}\n",
+        "gradle test",
+    ),
+    "variables of an environment of hatch": (
+        {"pyproject.toml": "[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n"},
+        "pyproject.toml",
+        "[tool.hatch.envs.test.env-vars]\nPYTEST_ADDOPTS = '-k a'\n[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n",
+        "[tool.hatch.envs.test]\ndependencies = ['pytest', 'six']\n[tool.hatch.envs.test.scripts]\nrun = 'pytest'\n",
+        "hatch run test:run",
+    ),
+    "what ctest leaves out": (
+        {"CMakeLists.txt": "enable_testing()\n", "CTestCustom.cmake": ""},
+        "CTestCustom.cmake",
+        "list(APPEND CTEST_CUSTOM_TESTS_IGNORE a)\n",
+        "",
+        "ctest",
+    ),
+    "the tests of Angular": (
+        ANGULAR,
+        "angular.json",
+        '{"projects": {"a": {"architect": {"test": {"builder": "noop"}, "build": {}}}}}',
+        '{"projects": {"a": {"architect": {"test": {"builder": "karma"}, "build": {"x": 1}}}}}',
+        "npm test",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REPLACED)
+def test_what_takes_the_place_of_a_tool_of_tests_is_a_change_and_other_work_is_none(case: str) -> None:
+    start, path, cheat, honest, command = REPLACED[case]
+    assert path in [file.path for file in surveyed(start, changed(start, {path: cheat}), command).changed]
+    assert not surveyed(start, changed(start, {path: honest}), command).changed

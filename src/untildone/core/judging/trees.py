@@ -72,7 +72,7 @@ class Tree:
     def text(self, path: str) -> str:
         """The content as text; empty if it cannot be read."""
         content = self.content(path)
-        return "" if content is None else content.decode("utf-8", "replace")
+        return "" if content is None else content.decode("utf-8-sig", "replace")
 
     def is_link(self, path: str) -> bool:
         return path in self.files and self.files[path].mode == LINK

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from untildone.core.judging.checks import references
-from untildone.core.judging.checks.commands import Run, runs_of
+from untildone.core.judging.checks.commands import LOAD_NOTHING, Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
 from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS
@@ -36,6 +36,7 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
     """The files of the start that the commands compare something with, and do not write themselves."""
     written = {resolved(name, run.folder) for run in runs for name in run.writes}
     compares = any(run.program in ("test", "[", "[[") for run in runs)
+    is_made = any(run.program not in _MAKE_NOTHING for run in runs)
     has_sides = len([run for run in runs if run.captured]) > 1
     for run in runs:
         paths = [
@@ -44,7 +45,7 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
             if (path := resolved(word, run.folder))
         ]
         here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
-        yield from _most_likely(here) if run.program in _COMPARES else here
+        yield from _most_likely(here, is_made=is_made) if run.program in _COMPARES else here
 
 
 def _judging_words(run: Run, *, compares: bool, has_sides: bool) -> tuple[str, ...]:
@@ -66,9 +67,15 @@ def is_reference(path: str) -> bool:
     return _REFERENCE.search(path.lower()) is not None
 
 
-def _most_likely(paths: list[str]) -> list[str]:
-    """Of two files that are compared and were both there, the one whose name says that it is right; else both."""
+_MAKE_NOTHING = LOAD_NOTHING | CHECKERS | _COMPARES
+
+
+def _most_likely(paths: list[str], *, is_made: bool) -> list[str]:
+    """Of two files that are compared and were both there, the one whose name says that it is right; else both. If no program of the
+    command could make one of them, both are the work itself: two documents that must be the same."""
     named = [path for path in paths if is_reference(path)]
+    if len(paths) > 1 and not named and not is_made:
+        return []
     return named if len(paths) > 1 and named else paths
 
 

@@ -125,6 +125,8 @@ class CheckFiles:
     """The files of the start that these Makefiles include."""
     test_folders: frozenset[str]
     """Folders that a check gives to a program which finds nothing but tests in them."""
+    filled: frozenset[tuple[str, str]]
+    """Folders of which a check runs all scripts with an ending."""
     missing: frozenset[str]
     """What the checks need and what was not there at the start: they mean what the agent wrote there."""
     under_test: frozenset[str]
@@ -159,6 +161,7 @@ class _Reader:
         self._targets: dict[str, set[str]] = {}
         self._included: dict[str, tuple[str, ...]] = {}
         self._test_folders: set[str] = set()
+        self._filled: set[tuple[str, str]] = set()
         self._missing: set[str] = set()
         self._under_test: set[str] = set()
         self._built: dict[str, str] = {}
@@ -179,6 +182,7 @@ class _Reader:
             {path: frozenset(targets) for path, targets in self._targets.items()},
             self._included,
             frozenset(self._test_folders),
+            frozenset(self._filled),
             frozenset(self._missing),
             frozenset(self._under_test - set(self._named)),
             self._built,
@@ -222,6 +226,8 @@ class _Reader:
             judges = each.path not in known and self._likeness.is_like_judge(
                 each.path, by_name=each.by_name, decides=decides
             )
+            if judges and not each.by_name and parent(each.path):
+                self._filled.add((parent(each.path), _suffix(each.path)))
             if judges and each.path not in self._read:
                 self._name(each.path, Kind.SCRIPT, f"{origin.by} mentions it, and it looks like a judge", origin)
                 self._follow_script(each.path, self._start.text(each.path), Run((each.path,), places[0]), origin)
@@ -640,6 +646,10 @@ _SETTING_OPTIONS = words(
     "-c --config --config-file --rcfile --configuration --conf --settings --require -r --import --loader --setup-files --project "
     "--inifile --confcutdir --reporter --resolver --globalSetup --setupFiles --setupFilesAfterEnv"
 )
+
+
+def _suffix(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
 
 
 def _line_of(given: tuple[str, ...]) -> str:

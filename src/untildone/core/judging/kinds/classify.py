@@ -213,9 +213,16 @@ class Classifier:
     def new(self, path: str) -> Judging | None:
         """Why a file that was not there at the start is a judge file; None: it is none."""
         judging = self._shadow(path) or self._built(path) or self._by_rule(path) or self._stands_for(path)
-        judging = judging or self._imported_at_start(path)
+        judging = judging or self._imported_at_start(path) or self._among_scripts(path)
         is_part_of_source = judging and judging.kind is Kind.TEST and path.endswith(".rs") and "src" in path.split("/")
         return None if is_part_of_source else judging
+
+    def _among_scripts(self, path: str) -> Judging | None:
+        """A new script in a folder of which a check runs all."""
+        name = path.rpartition("/")[2]
+        if (parent(path), name.rpartition(".")[2] if "." in name else "") not in self._files.filled:
+            return None
+        return Judging(Kind.SCRIPT, f"the check runs what is in `{parent(path)}`")
 
     def _stands_for(self, path: str) -> Judging | None:
         """A link in the place of a folder that judges, or of a package: what it points to is reached by its name."""

@@ -39,17 +39,43 @@ def _maven(text: str) -> tuple[Counter[str], Counter[str]]:
         raise ValueError("it defines entities")
     settings: Counter[str] = Counter()
     modules: Counter[str] = Counter()
-    for element in ElementTree.fromstring(text).iter():
+    document = ElementTree.fromstring(text)
+    artifact_of = {
+        child: _text(next((each for each in element if _tag(each) == "artifactId"), None))
+        for element in document.iter()
+        for child in element
+    }
+    for element in document.iter():
         children = {_tag(child): child for child in element}
         artifact = children.get("artifactId")
         plugin = (artifact.text or "").strip() if _tag(element) == "plugin" and artifact is not None else ""
-        if plugin in _TEST_PLUGINS or plugin in _ANY_CODE_PLUGINS or _tag(element) in _TEST_ELEMENTS:
+        if (
+            plugin in _TEST_PLUGINS
+            or plugin in _ANY_CODE_PLUGINS
+            or _tag(element) in _TEST_ELEMENTS
+            or _is_local(element, artifact_of.get(element, ""), _text(children.get("url")))
+        ):
             settings[_canonical(element)] += 1
         elif _tag(element) == "properties":
             settings.update(_canonical(child) for name, child in children.items() if _TEST_PROPERTY.search(name))
         elif _tag(element) == "module":
             modules[(element.text or "").strip()] += 1
     return settings, modules
+
+
+_TEST_LIBRARY = re.compile(r"(?i)junit|testng|assert|mock|hamcrest|spock|test|surefire")
+_LOCAL_URL = re.compile(r"file:|\$\{|\.{0,2}/")
+
+
+def _is_local(element: ElementTree.Element, artifact: str, url: str) -> bool:
+    """Whether an element takes a library of tests, or any library, from a file."""
+    if _tag(element) == "systemPath":
+        return _TEST_LIBRARY.search(artifact) is not None
+    return _tag(element) in ("repository", "pluginRepository") and _LOCAL_URL.match(url) is not None
+
+
+def _text(element: ElementTree.Element | None) -> str:
+    return (element.text or "").strip() if element is not None else ""
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -67,7 +93,7 @@ _FREE_GRADLE = re.compile(
 )
 _REACHES_OUT = re.compile(
     r".*(?:\b(?:rootProject|tasks|gradle|sourceSets|afterEvaluate|allprojects|subprojects)\b\s*[.({\[]|\btest\s*[.{]|\benabled\b|\bonlyIf\b"
-    r"|\bproject\.(?!name|version|group)|\bignoreFailures\b|\bdoFirst\b|\bdoLast\b|\bTest\b).*"
+    r"|\bproject\.(?!name|version|group)|\bignoreFailures\b|\bdoFirst\b|\bdoLast\b|\bTest\b|\btest\w+\b.*\bfile(?:s|Tree)\s*\(|\bflatDir\b).*"
 )
 """Lines that have nothing to do with dependencies, versions or publishing."""
 _FREE_GRADLE_LINE = re.compile(

@@ -92,18 +92,25 @@ _VITE_HOOK = re.compile(
 )
 
 
+_VITE_NAMES = re.compile(
+    r"""['"]?((?:@[\w-]+/)?[\w-]*(?:chai|vitest|expect|sinon|testing-library|\bassert\b)[\w/-]*)['"]?\s*[:,]"""
+)
+"""Names of libraries of tests, as keys or values: an alias of one leads tests elsewhere."""
+
+
 def compare_vite(_path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
     """Vitest reads `test` in Vite's settings, and sends tests through its plugins. They are a program, so they cannot be merged."""
     was, now = (re.search(r"\btest\s*:", text_of(content or b"")) for content in (start, claimed))
     hooks, new_hooks = (Counter(_VITE_HOOK.findall(text_of(content or b""))) for content in (start, claimed))
-    if "vitest" in files.tools and new_hooks - hooks:
+    names, new_names = (Counter(_VITE_NAMES.findall(text_of(content or b""))) for content in (start, claimed))
+    if "vitest" in files.tools and (new_hooks - hooks or new_names - names):
         return Comparison(Part.CHANGED if start is not None else Part.ADDED)
     if not was and not now:
         return SAME
     return Comparison(Part.CHANGED) if was else Comparison(Part.ADDED, start)
 
 
-_LOCAL = re.compile(r"(?:file|link|portal|patch|git\+\w+):|\.{0,2}/")
+_LOCAL = re.compile(r"(?:npm|file|link|portal|patch|git\+\w+):|\.{0,2}/")
 
 
 def compare_package(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
@@ -114,9 +121,10 @@ def compare_package(path: str, start: bytes | None, claimed: bytes | None, files
         before, after = {}, {}
     were = found(before, (("devDependencies", "*"),))
     moved = [key for key, entry in were.items() if _is_moved(entry, found(after, (key,)).get(key, entry))]
-    names = {key[-1] for key in were}
-    forced = found(after, (("overrides", "*"), ("resolutions", "*"), ("pnpm", "overrides", "*")))
-    moved += [key for key, entry in forced.items() if key[-1] in names and _is_moved("", entry)]
+    values = {key[-1]: entry for key, entry in were.items()}
+    places = (("dependencies",), ("optionalDependencies",), ("overrides",), ("resolutions",), ("pnpm", "overrides"))
+    forced = found(after, [(*place, "*") for place in places])
+    moved += [key for key, entry in forced.items() if key[-1] in values and _is_moved(values[key[-1]], entry)]
     patterns = with_tools((*_PACKAGE, *moved), _PACKAGE_OF_TOOLS)
     return compare_json(patterns, (("workspaces",), ("workspaces", "packages")))(path, start, claimed, files)
 

@@ -27,12 +27,18 @@ PYPROJECT_OF_TOOLS: dict[str, tuple[Key, ...]] = {
         for tool in words("ruff mypy pyright basedpyright pylint black isort bandit flake8 ty pyrefly vulture")
     },
     "lint-imports": (("tool", "importlinter"),),
-    "hatch": (("tool", "hatch", "envs", "*", "scripts"),),
+    "hatch": tuple(
+        ("tool", "hatch", "envs", "*", name)
+        for name in ("scripts", "env-vars", "pre-install-commands", "post-install-commands")
+    ),
     "poe": (("tool", "poe"),),
     "task": (("tool", "taskipy"),),
     "pdm": (("tool", "pdm", "scripts"),),
     "rye": (("tool", "rye", "scripts"),),
-    "pixi": (("tool", "pixi", "tasks"),),
+    "pixi": (
+        *((("tool", "pixi", name)) for name in ("tasks", "activation")),
+        *((("tool", "pixi", "feature", "*", name)) for name in ("tasks", "activation")),
+    ),
 }
 
 _EXAMPLE = re.compile(r"^[ \t]*>>> (.*(?:\n[ \t]*\.\.\. ?.*)*)((?:\n[ \t]*(?!>>>)\S.*)*)", re.MULTILINE)

@@ -12,7 +12,7 @@ from untildone.core.judging.checks.scripts import CheckFiles
 from untildone.core.judging.documents import (
     Key,
 )
-from untildone.core.judging.versions import builds, inis
+from untildone.core.judging.versions import builds, inis, led_elsewhere
 from untildone.core.judging.versions.crates import compare_manifest, compare_source
 from untildone.core.judging.versions.javascript import compare_deno, compare_package, compare_tsconfig, compare_vite
 from untildone.core.judging.versions.parts import (
@@ -52,6 +52,13 @@ _WHAT = {
     "mix.exs": "the aliases and test settings in it",
     "build.sbt": "the test settings in it",
     "Package.swift": "the test targets in it",
+    "rust-toolchain.toml": "the folder of a toolchain in it",
+    "rust-toolchain": "the folder of a toolchain in it",
+    "Gemfile": "the libraries of tests and the code in it",
+    "uv.lock": "where the libraries of tests come from",
+    "poetry.lock": "where the libraries of tests come from",
+    "pdm.lock": "where the libraries of tests come from",
+    "angular.json": "the settings of tests in it",
     "BUILD": "the tests in it",
     "BUILD.bazel": "the tests in it",
     "tsconfig.json": "the options and the names of modules in it",
@@ -72,18 +79,9 @@ def comparer(path: str) -> Comparer | None:
         return None
     if name in _COMPARERS:
         return _COMPARERS[name]
-    if name.endswith(".rs"):
-        return compare_source
-    if name.endswith((".gradle", ".gradle.kts")) and not name.startswith("init."):
-        return compare_build(builds.same_gradle)
-    if name.endswith(".sbt"):
-        return compare_build_of(builds.same_sbt, "sbt")
-    if name.endswith(".cabal"):
-        return compare_build_of(builds.same_cabal, "cabal", "stack")
-    if name.endswith(".cmake"):
-        return compare_build(builds.same_cmake)
-    if name.endswith(".zig") and name != "build.zig":
-        return compare_build_of(builds.same_zig, "zig")
+    ending = next((each for each in _BY_ENDING if name.endswith(each)), None)
+    if ending and name != "build.zig" and not name.startswith(("CTest", "init.")):
+        return _BY_ENDING[ending]
     if re.match(r"tsconfig(\.\w+)?\.json\Z", name):
         return compare_tsconfig
     if name.endswith((".py", ".pyi", ".md", ".rst", ".txt")) and name not in ("entry_points.txt",):
@@ -123,15 +121,62 @@ def _go_work(path: str, start: bytes | None, claimed: bytes | None, files: Check
     return Comparison(Part.ADDED) if start is None else compare_build(builds.same_list)(path, start, claimed, files)
 
 
+_OWN_TOOLCHAIN = re.compile(r"^\s*path\s*=.*$", re.MULTILINE)
+
+
+def _rust_toolchain(_path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    """A folder from which cargo and its compiler are taken, in the place of a release."""
+    was, now = (_OWN_TOOLCHAIN.findall(text_of(content or b"")) for content in (start, claimed))
+    if was == now or not files.tools & {"cargo", "cargo-nextest", "rustc"}:
+        return SAME
+    return Comparison(Part.CHANGED if start is not None else Part.ADDED)
+
+
+def _unless_elsewhere(signs: led_elsewhere.Signs, compare: Comparer | None = None, *tools: str) -> Comparer:
+    """As `compare`. A file that leads a library of tests elsewhere counts as at the start, as a whole. `tools`: only if one of these
+    runs."""
+
+    def compare_all(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+        leads = led_elsewhere.leads_elsewhere(signs, text_of(start or b""), text_of(claimed or b""))
+        if leads and start is not None and (not tools or files.tools.intersection(tools)):
+            return Comparison(Part.CHANGED)
+        return compare(path, start, claimed, files) if compare else SAME
+
+    return compare_all
+
+
+_RUBY = ("bundle", "bundler", "rake", "rspec", "rails", "ruby", "cucumber")
+_gems = _unless_elsewhere(led_elsewhere.of_gemfiles, None, *_RUBY)
+
+
+def _angular(path: str, start: bytes | None, claimed: bytes | None, files: CheckFiles) -> Comparison:
+    compare = compare_json(
+        lambda _files: (("projects", "*", "architect", "test"), ("projects", "*", "targets", "test"))
+    )
+    return compare(path, start, claimed, files) if "ng" in files.tools else SAME
+
+
 _COMPOSER: tuple[Key, ...] = (("config", "bin-dir"), ("config", "vendor-dir"), ("autoload-dev",))
+_BY_ENDING: dict[str, Comparer] = {
+    ".rs": compare_source,
+    ".gradle": compare_build(builds.same_gradle),
+    ".gradle.kts": compare_build(builds.same_gradle),
+    ".sbt": compare_build_of(builds.same_sbt, "sbt"),
+    ".cabal": compare_build_of(builds.same_cabal, "cabal", "stack"),
+    ".cmake": compare_build(builds.same_cmake),
+    ".gemspec": _gems,
+    ".zig": compare_build_of(builds.same_zig, "zig"),
+}
 _COMPARERS: dict[str, Comparer] = {
-    "pyproject.toml": compare_toml(with_tools(PYPROJECT, PYPROJECT_OF_TOOLS)),
+    "pyproject.toml": _unless_elsewhere(
+        led_elsewhere.of_python, compare_toml(with_tools(PYPROJECT, PYPROJECT_OF_TOOLS))
+    ),
     "Cargo.toml": compare_manifest,
     "package.json": compare_package,
     "composer.json": compare_json(with_tools(_COMPOSER, {"composer": (("scripts",),)})),
     "deno.json": compare_deno,
     "deno.jsonc": compare_deno,
-    "setup.cfg": _ini,
+    "setup.cfg": _unless_elsewhere(led_elsewhere.of_python, _ini),
     "tox.ini": _ini,
     "entry_points.txt": _ini,
     "pom.xml": compare_build(builds.same_maven),
@@ -147,6 +192,13 @@ _COMPARERS: dict[str, Comparer] = {
     "mix.exs": compare_build_of(builds.same_mix, "mix"),
     "build.sbt": compare_build_of(builds.same_sbt, "sbt"),
     "Package.swift": compare_build_of(builds.same_swift, "swift"),
+    "rust-toolchain.toml": _rust_toolchain,
+    "rust-toolchain": _rust_toolchain,
+    "Gemfile": _gems,
+    "uv.lock": _unless_elsewhere(led_elsewhere.of_locks),
+    "poetry.lock": _unless_elsewhere(led_elsewhere.of_locks),
+    "pdm.lock": _unless_elsewhere(led_elsewhere.of_locks),
+    "angular.json": _angular,
     "BUILD": compare_build_of(builds.same_bazel, "bazel", "bazelisk", "blaze"),
     "BUILD.bazel": compare_build_of(builds.same_bazel, "bazel", "bazelisk", "blaze"),
 }
