@@ -73,8 +73,8 @@ def _without_rest(function: Function, old: Function | None, around: Tables, sour
 
 
 def _special(statement: ast.stmt, around: Tables, earlier: Sequence[ast.stmt]) -> tuple[int, list[ast.stmt]]:
-    """How many special cases a statement has, each of which returns a literal for a literal, and what it does for all other inputs if it
-    says so itself; 0: it does something else."""
+    """The number of special cases in a statement, each of which returns a literal for a literal, and the statements for all other inputs
+    that it contains; 0: it is no such statement."""
     match statement:
         case ast.If(test, [ast.Return(answer)], others):
             here = _number_of_condition(test, answer, around, earlier)
