@@ -439,7 +439,7 @@ class Refused:
         names = ", ".join(self.paths)
         if self.unknown:
             return (
-                f"untildone's state was deleted or replaced since loop {self.loop_id}, so nobody knows who changed these judge "
+                f"untildone's state was deleted or replaced since loop {self.loop_id}, so it is unknown who changed these judge "
                 f"files since the last commit: {names}"
             )
         return (

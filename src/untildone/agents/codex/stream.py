@@ -46,7 +46,7 @@ class CodexReader(SideReader):
         self._completed = False
         self._metering = Metering(self._request.prices)
         self.model = self._request.model
-        """The model whose price the totals of the session have; None: nobody knows it."""
+        """The model whose price the totals of the session have; None: it is unknown."""
 
     @property
     def reads_errors(self) -> bool:

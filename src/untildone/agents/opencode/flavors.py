@@ -14,8 +14,8 @@ class Flavor:
     steering_files: tuple[str, ...]
     hosts: tuple[str, ...]
     migrated: tuple[str, ...] = ()
-    """Files in its folder of settings that say which of its settings it has brought up to date: without them it would write to these
-    settings, and end because it cannot."""
+    """Files in its settings folder that mark which settings it has migrated. Without them it would try to migrate the settings, which are
+    read-only in a box, and exit."""
 
     def variable(self, name: str) -> str:
         """The variable of the program that means `name`."""

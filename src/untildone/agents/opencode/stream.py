@@ -46,7 +46,7 @@ class OpenCodeReader:
         self._closing = ClosingText()
         self._tokens = 0
         self._cost: float | None = None
-        """The dollars so far; None: nobody knows what a token costs."""
+        """The dollars so far; None: the price of a token is unknown."""
         self._priced = ""
         self._steps = 0
         self._stop_reason = ""

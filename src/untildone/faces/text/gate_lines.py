@@ -9,7 +9,7 @@ from untildone.faces.text.line import SHOWN_TAIL, Kind, Line
 from untildone.faces.text.plain import one_line
 
 LONGEST_REASON = 1000
-"""Characters. The way out is at its end."""
+"""Characters of a reason that are shown. Many, because it ends with what to do about it."""
 TRIALS_SHOWN = 10
 """How many of many trials are shown as lines."""
 

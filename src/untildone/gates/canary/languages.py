@@ -63,7 +63,7 @@ _SELECTED = re.compile(
 )
 
 _TOP_FOLDER = re.compile(r"(?<=\bdiscover\b).*?\s-t[\s=]+\S+")
-"""The folder above the tests of unittest, whose option is that of jest for chosen tests."""
+"""The option `-t FOLDER` of unittest discovery. In jest, `-t` chooses tests."""
 
 
 _LEAVES_OUT = re.compile(r"""\s-m[\s=]*(['"])not \w+(?: and not \w+)*\1""")

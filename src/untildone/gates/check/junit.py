@@ -106,7 +106,7 @@ def read(content: bytes) -> Recorded:
     parser.buffer_text = True
     try:
         parser.Parse(content, True)  # noqa: FBT003
-    except (expat.ExpatError, LookupError, ValueError) as problem:  # the last two: an encoding that nobody knows
+    except (expat.ExpatError, LookupError, ValueError) as problem:  # the last two: an unknown encoding
         raise NotJUnit(str(problem)) from problem
     return Recorded(reader.failed, tuple(reader.failing))
 

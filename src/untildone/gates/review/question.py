@@ -45,7 +45,7 @@ what was asked, and takes nothing of it back:"""
 
 
 def _what_was_asked(loop: Loop) -> str:
-    """What the loop heard from the person, and apart from it what only the transcript of the person's session says."""
+    """The prompts that reached the loop and, apart from them, those that only the transcript of the person's session has."""
     heard = "What the person asked:\n" + "\n\n".join(loop.asked)
     recorded = [words for words in loop.asked_in_session if words not in loop.asked]
     return "\n\n".join((heard, _ALSO_RECORDED, *recorded)) if recorded else heard

@@ -48,7 +48,7 @@ class Advancing:
     def __init__(
         self, means: Means, others_wait: Callable[[], Awaitable[bool]], wake: Callable[[str], Awaitable[None]]
     ) -> None:
-        """`others_wait` says whether a loop waits for a slot; `wake` has a loop looked at."""
+        """`others_wait` says whether a loop waits for a slot; `wake` makes a machine look at a loop."""
         self._means = means
         self._others_wait = others_wait
         self._wake = wake

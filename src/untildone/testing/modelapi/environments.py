@@ -14,7 +14,7 @@ from untildone.testing.modelapi.steps import Json
 
 KEY = "test-key"
 SUBSCRIBER_TOKEN = "sk-ant-oat01-scripted-0123456789"
-"""Of the form by which Claude Code knows a subscriber; it is worth nothing anywhere."""
+"""A token with the form of a subscriber's, for Claude Code. It is valid nowhere."""
 GEMINI_MODEL = "gemini-2.5-flash"
 
 

@@ -23,7 +23,7 @@ LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the address of the list says. What it does not say, or what does not exist, is empty."""
+    """The choices in the address of the list. One that is missing, or that does not exist, is empty."""
 
     q: str = ""
     status: str = ""

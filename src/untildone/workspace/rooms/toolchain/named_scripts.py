@@ -49,7 +49,7 @@ def expanded(name: str, place: str, environment: Mapping[str, str]) -> str:
 
 
 def below(root: str, name: str, place: str, environment: Mapping[str, str]) -> str | None:
-    """The path below the root that a word means which leads there by another name; None: it leads elsewhere."""
+    """The path below the root to which a word leads, such as through a link; None: it leads elsewhere."""
     path = expanded(name, place, environment)
     return os.path.relpath(path, root) if is_below(path, root) else None
 

@@ -22,8 +22,8 @@ from untildone.operations.stores import Store
 ENDED_SHOWN = 10
 NARROW = 100
 """On a terminal with fewer columns, a loop takes several lines."""
-TOLD = (NeedKind.BLOCKED, NeedKind.ASKS, NeedKind.LOGIN)
-"""What a loop needs that its outcome does not say."""
+NEEDS_SHOWN = (NeedKind.BLOCKED, NeedKind.ASKS, NeedKind.LOGIN)
+"""Kinds of needs that the outcome of a loop does not show."""
 COLUMNS = ("LOOP", "STATUS", "MODE", "ROUND", "OUTCOME", "AGE", "TITLE")
 
 
@@ -55,7 +55,7 @@ class Row:
 
 def _titled(loop: Loop) -> str:
     need = need_of(loop)
-    return f"{loop.title} · needs: {need.text}" if need is not None and need.kind in TOLD else loop.title
+    return f"{loop.title} · needs: {need.text}" if need is not None and need.kind in NEEDS_SHOWN else loop.title
 
 
 def _proved(loop: Loop) -> str:
