@@ -364,6 +364,9 @@ class TestOtherExpectations:
     def test_what_may_not_run_stays_as_it_is(self, text: str) -> None:
         assert altered(self.PATH, text, "Word").tests == ()
 
+    def test_a_mark_of_the_encoding_hides_no_test(self) -> None:
+        assert altered(self.PATH, "\ufeffdef test_a():\n    assert f() == 1\n", "Word").tests
+
     def test_names_of_unittest(self) -> None:
         text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
         [name] = altered(self.PATH, text, "Word", as_twins=True).tests
@@ -777,6 +780,35 @@ class TestMutants:
 
     def test_a_file_that_does_not_parse_has_none(self) -> None:
         assert list(mutants("a.py", "", "def (")) == []
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"\xef\xbb\xbfdef f(a):\n    return '\xc3\xa4'\n",
+            b"# coding: latin-1\n\n\ndef f(a):\n    return '\xe4'\n",
+            b"# coding: utf-7\n\n\n+AGQAZQBm- f(a):\n    return '+AOQ-'\n",
+        ],
+        ids=["a mark of UTF-8", "latin-1", "utf-7"],
+    )
+    def test_a_file_is_read_and_written_in_its_own_encoding(self, content: bytes) -> None:
+        def read(_names: Iterable[str]) -> Mapping[str, bytes]:
+            return {"new": content}
+
+        claimed = work(after=START, options={})
+        files = {**claimed.after.files, "new.py": Blob("new")}
+        planned = proof("mutants").trials(replace(claimed, after=Tree(files, read)))
+        harmless_edit, emptied, other = (trial.edits[0] for trial in planned.trials)
+        assert isinstance(harmless_edit, Write)
+        assert isinstance(emptied, Write)
+        assert isinstance(other, Write)
+        assert ast.dump(ast.parse(harmless_edit.content)) != ast.dump(ast.parse(content))
+        assert ast.unparse(ast.parse(harmless_edit.content)) == "def f(a):\n    pass\n    return 'ä'"
+        assert ast.unparse(ast.parse(emptied.content)) == "def f(a):\n    pass"
+
+    def test_files_that_cannot_be_read_are_named(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": "print 1\n"}, {"a.py": "print(1)\n"}))
+        assert planned.trials == ()
+        assert planned.notes[0].startswith("No mutants of a.py: too large, or no source that Python 3.")
 
     def test_work_without_a_changed_function_has_none_and_says_so(self) -> None:
         planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = 2\n"}))
