@@ -22,6 +22,7 @@ from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
 from untildone.gates.canary.expectations import altered, call_of
 from untildone.gates.canary.languages import failing_test, selects
+from untildone.gates.mutants.other_values import helper
 from untildone.gates.mutants.python import Damage, harmless, mutants
 from untildone.settings.declared import every
 from untildone.testing.driver import looping
@@ -752,6 +753,19 @@ class TestMutants:
         ]
         assert isinstance(planned.trials[0].edits[0], Write)
         assert planned.trials[0].edits[0].content.count(b"pass") == 1
+
+    def test_nothing_of_a_returned_value_is_left_in_the_other_one(self) -> None:
+        """So that a test notices which looks only at a part of it."""
+        names: dict[str, Any] = {}
+        exec(helper("Word").decode(), names)
+        for value in ("<b>", b"<b>", ["a"], ("a",), {"a"}, frozenset({"a"}), {"a": 1}):
+            made = names["_other_Word"](value)
+            assert type(made) is type(value)
+            assert made
+            assert not any(one in value for one in made)
+        assert names["_other_Word"](True) is False
+        assert names["_other_Word"](2) > 2
+        assert names["_other_Word"](None) == (None, "Word")
 
     def test_what_a_function_returns_beside_what_it_does_may_be_unnoticed(self) -> None:
         """Such as the exit code of a program whose output is tested. If tests look whether it returns something, they must look what."""
