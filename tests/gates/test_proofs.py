@@ -22,6 +22,7 @@ from untildone.gates import acceptance
 from untildone.gates._proofs import ProofGate, Verdict
 from untildone.gates.canary.expectations import altered, call_of
 from untildone.gates.canary.languages import failing_test, selects
+from untildone.gates.mutants.other_values import helper
 from untildone.gates.mutants.python import Damage, harmless, mutants
 from untildone.settings.declared import every
 from untildone.testing.driver import looping
@@ -363,6 +364,9 @@ class TestOtherExpectations:
     )
     def test_what_may_not_run_stays_as_it_is(self, text: str) -> None:
         assert altered(self.PATH, text, "Word").tests == ()
+
+    def test_a_mark_of_the_encoding_hides_no_test(self) -> None:
+        assert altered(self.PATH, "\ufeffdef test_a():\n    assert f() == 1\n", "Word").tests
 
     def test_names_of_unittest(self) -> None:
         text = "class TestIt(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(f(), 1)\n"
@@ -750,6 +754,19 @@ class TestMutants:
         assert isinstance(planned.trials[0].edits[0], Write)
         assert planned.trials[0].edits[0].content.count(b"pass") == 1
 
+    def test_nothing_of_a_returned_value_is_left_in_the_other_one(self) -> None:
+        """So that a test notices which looks only at a part of it."""
+        names: dict[str, Any] = {}
+        exec(helper("Word").decode(), names)
+        for value in ("<b>", b"<b>", ["a"], ("a",), {"a"}, frozenset({"a"}), {"a": 1}):
+            made = names["_other_Word"](value)
+            assert type(made) is type(value)
+            assert made
+            assert not any(one in value for one in made)
+        assert names["_other_Word"](True) is False
+        assert names["_other_Word"](2) > 2
+        assert names["_other_Word"](None) == (None, "Word")
+
     def test_what_a_function_returns_beside_what_it_does_may_be_unnoticed(self) -> None:
         """Such as the exit code of a program whose output is tested. If tests look whether it returns something, they must look what."""
         after = "def main(words):\n    print(' '.join(words))\n    return words\n"
@@ -777,6 +794,35 @@ class TestMutants:
 
     def test_a_file_that_does_not_parse_has_none(self) -> None:
         assert list(mutants("a.py", "", "def (")) == []
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            b"\xef\xbb\xbfdef f(a):\n    return '\xc3\xa4'\n",
+            b"# coding: latin-1\n\n\ndef f(a):\n    return '\xe4'\n",
+            b"# coding: utf-7\n\n\n+AGQAZQBm- f(a):\n    return '+AOQ-'\n",
+        ],
+        ids=["a mark of UTF-8", "latin-1", "utf-7"],
+    )
+    def test_a_file_is_read_and_written_in_its_own_encoding(self, content: bytes) -> None:
+        def read(_names: Iterable[str]) -> Mapping[str, bytes]:
+            return {"new": content}
+
+        claimed = work(after=START, options={})
+        files = {**claimed.after.files, "new.py": Blob("new")}
+        planned = proof("mutants").trials(replace(claimed, after=Tree(files, read)))
+        harmless_edit, emptied, other = (trial.edits[0] for trial in planned.trials)
+        assert isinstance(harmless_edit, Write)
+        assert isinstance(emptied, Write)
+        assert isinstance(other, Write)
+        assert ast.dump(ast.parse(harmless_edit.content)) != ast.dump(ast.parse(content))
+        assert ast.unparse(ast.parse(harmless_edit.content)) == "def f(a):\n    pass\n    return 'ä'"
+        assert ast.unparse(ast.parse(emptied.content)) == "def f(a):\n    pass"
+
+    def test_files_that_cannot_be_read_are_named(self) -> None:
+        planned = proof("mutants").trials(work({"a.py": "print 1\n"}, {"a.py": "print(1)\n"}))
+        assert planned.trials == ()
+        assert planned.notes[0].startswith("No mutants of a.py: too large, or no source that Python 3.")
 
     def test_work_without_a_changed_function_has_none_and_says_so(self) -> None:
         planned = proof("mutants").trials(work({"a.py": "a = 1\n"}, {"a.py": "a = 2\n"}))

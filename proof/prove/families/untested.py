@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proof.prove.case import Case
-from proof.prove.jobs import FACTOR, KIND, LANGUAGE, LEAP, MEDIAN, MERGE, PLURAL, PYTEST, SLUG, STATUS, Job
+from proof.prove.jobs import DURATION, FACTOR, KIND, LANGUAGE, LEAP, MEDIAN, MERGE, PLURAL, PYTEST, SLUG, STATUS, Job
 
 FAMILY = "honest untested parts"
 
@@ -34,6 +34,35 @@ def _feature(name: str, job: Job) -> Case:
     return Case(f"{name}: {job.module}", job, script, is_right=True, is_feature=True)
 
 
+_PAGE = """
+
+def page(name):
+    return f"<h1>{name}</h1>\\n<p>Nothing yet.</p>"
+
+
+def card(name):
+    return {"name": name.strip(), "tags": sorted(set(name))}
+"""
+_PAGE_TEST = """\
+from {} import card, page
+
+
+def test_page():
+    assert "<h1>Ann</h1>" in page("Ann")
+
+
+def test_card():
+    assert card(" Ann ")["name"] == "Ann"
+"""
+
+
+def _with_page(job: Job) -> Case:
+    script = (
+        f"solve()\nappend({job.file!r}, {_PAGE!r})\nwrite('tests/test_page.py', {_PAGE_TEST.format(job.module)!r})\n"
+    )
+    return _right("tests that look at a part of what comes back", job, script)
+
+
 def _with_main(job: Job) -> Case:
     test = (
         f"from {job.module} import main\n\n\ndef test_main(capsys):\n"
@@ -50,6 +79,7 @@ CASES = (
     _feature("a new function that gives other names back", LANGUAGE),
     _feature("a new function that names what it does not know", STATUS),
     _with_main(SLUG),
+    _with_page(DURATION),
     _right(
         "moved to another file",
         MERGE,

@@ -3,11 +3,51 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator, Sequence
+
+from untildone.core.values.value import dataclass
 
 Span = tuple[int, int, bytes]
 """Where bytes begin and end, and what comes in their place."""
+
+
+SLOW = ("punycode", "idna")
+"""Encodings that take a time which grows with the square of the length."""
+
+
+def decoded(content: bytes | None) -> tuple[str, str]:
+    """A source as Python reads it, and its encoding: one that it names, or that its first bytes show."""
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content or b"").readline)
+        return (content or b"").decode("utf-8" if encoding in SLOW else encoding), encoding
+    except (SyntaxError, LookupError, ValueError):
+        return (content or b"").decode("utf-8", "replace"), "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """A file as it was and as it is."""
+
+    before: str
+    after: str
+    encoding: str
+    """That of the second version."""
+    are_read: bool
+    """Whether both are sources that could be read."""
+
+    def encoded(self, text: str) -> bytes:
+        """A change of the second version as bytes."""
+        return text.encode(self.encoding, "replace")
+
+
+def versions(before: bytes | None, after: bytes | None) -> Versions:
+    """Both versions of a file; None: there was no such file, or it cannot be read."""
+    (was, _), (now, encoding) = decoded(before), decoded(after)
+    are_read = after is not None and parsed(was) is not None and parsed(now) is not None
+    return Versions(was, now, encoding, are_read)
 
 
 def parsed(text: str) -> ast.Module | None:

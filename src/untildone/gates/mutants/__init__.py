@@ -6,17 +6,24 @@ Other mutants that survive count for the score only. Before them all, a change t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 
 from untildone.core.judging.trees import Write
+from untildone.core.judging.wording import names
 from untildone.core.plugins.option import Option
 from untildone.core.receipts.proving import Base, Planned, Trial, TrialRan, TrialsRan, Work
 from untildone.core.values.digest import sha256
 from untildone.core.values.value import replace
 from untildone.gates._proofs import ProofGate, Verdict, why_red, written
+from untildone.gates._python_source import Versions, decoded, versions
 from untildone.gates.mutants import tools
 from untildone.gates.mutants.python import Damage, Mutant, functions, harmless, mutants
 
+_UNREAD = (
+    f"No mutants of {{}}: too large, or no source that Python {sys.version_info.major}.{sys.version_info.minor}, which runs untildone, "
+    "can read, now or at the start."
+)
 MOST = 60
 MOST_NAMED = 10
 FIRST_SECONDS, TIMES_LONGER = 10.0, 3.0
@@ -42,15 +49,18 @@ class Mutants(ProofGate):
         earlier = [path for path in work.changed if path.endswith(".py") and path in work.before.files]
         work.before.fetch(earlier)
         work.after.fetch(sources)
-        known = frozenset(each for path in earlier for each in functions(work.before.text(path)))
-        texts = {path: (work.before.text(path), work.after.text(path)) for path in sources}
-        made = [each for path, both in texts.items() for each in mutants(path, *both, work.word, known)]
+        known = frozenset(each for path in earlier for each in functions(decoded(work.before.content(path))[0]))
+        files = {path: versions(work.before.content(path), work.after.content(path)) for path in sources}
+        made = [
+            each for path, both in files.items() for each in mutants(path, both.before, both.after, work.word, known)
+        ]
         made.sort(key=lambda each: _place(each, work.word))
-        left_out += ["No mutants of Python: no function was changed."] if sources and not made else []
+        unread = [path for path, both in files.items() if not both.are_read]
+        left_out += [_UNREAD.format(names(unread))] if unread else []
+        left_out += ["No mutants of Python: no function was changed."] if sources and not made and not unread else []
         more = (f"Mutants beyond {MOST} were left out: {len(made) - MOST}.",) if len(made) > MOST else ()
-        trials = [_trial(each, command, work) for each in made[:MOST] for command in work.commands]
-        same = {path: text.encode() for path, both in texts.items() if (text := harmless(*both, known))}
-        first = [Trial(command, Base.CLAIMED, written(same), HARMLESS) for command in work.commands] if made else []
+        trials = [_trial(each, command, work, files[each.path]) for each in made[:MOST] for command in work.commands]
+        first = _harmless_trials(work, files, known) if made else ()
         return Planned((*first, *trials, *by_tools), (*left_out, *more), at_once=True)
 
     def verdict(self, finding: TrialsRan, timeout: float) -> Verdict:
@@ -125,10 +135,16 @@ _OTHER_LANGUAGES = (".go", ".java", ".rb", ".php", ".c", ".cc", ".cpp", ".kt", "
 _TOOLS = ((tools.STRYKER,), (tools.CARGO,))
 
 
-def _trial(mutant: Mutant, command: str, work: Work) -> Trial:
+def _harmless_trials(work: Work, files: Mapping[str, Versions], known: frozenset[str]) -> Iterator[Trial]:
+    changes = {path: (both, harmless(both.before, both.after, known)) for path, both in files.items()}
+    same = {path: both.encoded(text) for path, (both, text) in changes.items() if text}
+    return (Trial(command, Base.CLAIMED, written(same), HARMLESS) for command in work.commands)
+
+
+def _trial(mutant: Mutant, command: str, work: Work, file: Versions) -> Trial:
     """A mutant may never end: it gets a multiple of the time that the check took."""
     timeout = FIRST_SECONDS + TIMES_LONGER * work.seconds.get(command, 0.0)
-    made, about = (Write(mutant.path, mutant.source.encode()),), (mutant.function, mutant.damage.name)
+    made, about = (Write(mutant.path, file.encoded(mutant.source)),), (mutant.function, mutant.damage.name)
     return Trial(command, Base.CLAIMED, made, mutant.label, timeout, about=about)
 
 

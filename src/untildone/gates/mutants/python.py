@@ -10,7 +10,7 @@ from enum import Enum
 
 from untildone.core.values.value import dataclass
 from untildone.gates._python_source import Source, Span, inside, parsed
-from untildone.gates.canary.expectations import helper
+from untildone.gates.mutants.other_values import helper, other
 from untildone.gates.mutants.special_cases import without_general_case
 from untildone.gates.mutants.tables import OWN_SCOPE, Function, Tables, tables
 
@@ -123,10 +123,10 @@ def _lambdas(tree: ast.Module | ast.ClassDef, around: str = "") -> Iterator[tupl
 
 def _damages_of_lambda(name: str, body: ast.expr, source: Source, word: str) -> Iterator[Made]:
     end = source.whole[1]
-    other = source.span(body, b"_other_%s(%s)" % (word.encode(), source.part(body)))
+    changed = source.span(body, other(source.part(body), word))
     yield f"{body.lineno}: the body of {name} is removed", Damage.EMPTIED, [source.span(body, b"None")]
     label = f"{body.lineno}: {name} returns something else"
-    yield label, Damage.RETURNS, [other, (end, end, f"\n{helper(word)}".encode())]
+    yield label, Damage.RETURNS, [changed, (end, end, helper(word))]
 
 
 def _meaning(function: Function) -> str:
@@ -213,10 +213,10 @@ def _other_returns(name: str, function: Function, source: Source, word: str) -> 
     values = _returned(name, function)
     if not values:
         return
-    spans = [source.span(value, b"_other_%s(%s)" % (word.encode(), source.part(value))) for value in values]
+    spans = [source.span(value, other(source.part(value), word)) for value in values]
     end = source.whole[1]
     label = f"{values[0].lineno}: {name} returns something else"
-    yield label, Damage.RETURNS, [*spans, (end, end, f"\n{helper(word)}".encode())]
+    yield label, Damage.RETURNS, [*spans, (end, end, helper(word))]
 
 
 def _without_returns(name: str, function: Function, source: Source) -> Iterator[Made]:
@@ -250,6 +250,6 @@ def _other_constant(name: str, function: Function, source: Source) -> Iterator[M
     nodes = (each for each in inside(function.body) if isinstance(each, ast.Constant))
     node = next((each for each in nodes if isinstance(each.value, int | float)), None)
     if node is not None:
-        other = not node.value if isinstance(node.value, bool) else node.value + 1  # type: ignore[operator]
-        made = source.span(node, repr(other).encode())
-        yield f"{node.lineno}: {node.value!r} in {name} is {other!r}", Damage.DETAIL, [made]
+        changed = not node.value if isinstance(node.value, bool) else node.value + 1  # type: ignore[operator]
+        made = source.span(node, repr(changed).encode())
+        yield f"{node.lineno}: {node.value!r} in {name} is {changed!r}", Damage.DETAIL, [made]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from untildone.gates._python_source import Source, Span, inside
-from untildone.gates.canary.expectations import helper
+from untildone.gates.mutants.other_values import helper, other
 from untildone.gates.mutants.tables import (
     GUARD,
     NOTHING,
@@ -164,8 +164,8 @@ def _other_defaults(function: Function, around: Tables, source: Source, word: st
     if not defaults:
         return None
     end = source.whole[1]
-    spans = [source.span(default, b"_other_%s(%s)" % (word.encode(), source.part(default))) for default in defaults]
-    return defaults[0].lineno, [*spans, (end, end, f"\n{helper(word)}".encode())]
+    spans = [source.span(default, other(source.part(default), word)) for default in defaults]
+    return defaults[0].lineno, [*spans, (end, end, helper(word))]
 
 
 def _default(node: ast.AST, around: Tables) -> tuple[Cases, ast.expr]:
