@@ -426,6 +426,13 @@ class TestOtherExpectations:
         runs = (TrialRan(planted, first), TrialRan(other, second))
         assert (not proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason) is holds
 
+    def test_a_run_that_reports_nothing_is_not_said_to_have_passed(self) -> None:
+        planted, in_place, _other = proof("canary").trials(work()).trials
+        runs = (TrialRan(planted, ran(1, 1, 1)), TrialRan(in_place, replace(ran(1, 0, 0), report=None)))
+        reason = proof("canary").verdict(TrialsRan(runs, 2), TIMEOUT).reason
+        assert reason.startswith(f"`{CHECK}`: no test runner reports anything")
+        assert "tests pass" not in reason
+
     def test_tests_are_changed_in_their_places_too(self) -> None:
         """Code that reads its answers in the file of the tests would find them beside the changed ones."""
         planted, in_place, _twins = proof("canary").trials(work()).trials
