@@ -622,7 +622,9 @@ class _Maker:
     def _scripts_of_settings(self) -> Iterator[Mount]:
         """Scripts in the agent's folders that its settings name, such as that of a status line: they run outside of boxes too."""
         needs = self.plan.needs
-        found = scripts.named((*_found(needs.read_only), *needs.copied), needs.writable, self._outside)
+        found = scripts.named(
+            (*_found(needs.read_only), *needs.copied), needs.writable, self.environment, self._outside
+        )
         yield from (Mount(Access.READ, path) for path in sorted(found.paths))
         self.links.update(found.links)
 
