@@ -388,6 +388,13 @@ print(os.stat(os.path.join(site, "added.py")).st_nlink, os.stat(library).st_nlin
     assert ended.stdout == "1 1\n", ended.stderr
 
 
+def test_untildone_is_not_allowed_with_a_folder_around_it(person: Person) -> None:
+    around = Path(untildone.__file__).parents[1]
+    said = person.run(f"touch {around}/untildone/new {around}/new; rm {around}/new", allow_write=[str(around)])
+    assert said.count("Read-only file system") == 1
+    assert "untildone/new" in said
+
+
 def test_what_packages_are_links_to_belongs_to_untildone(tmp_path: Path) -> None:
     """Some package managers link to their caches by symbolic links: of files, or of whole folders."""
     subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)

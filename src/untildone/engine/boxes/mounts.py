@@ -145,8 +145,8 @@ def mounts(plan: Plan) -> Made:
         *maker.work(),
         *maker.of_agent(),
     )
-    made = (*made, *maker.own_program(made))
-    together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
+    made = (*made, *maker.allowed(made))
+    together = (*made, *maker.own_program(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     variables = {**maker.variables, **maker.unsigned()}
