@@ -742,6 +742,15 @@ def test_what_the_configuration_of_git_names_is_there(person: Person) -> None:
     assert SECRET not in said
 
 
+def test_a_configuration_of_git_that_an_agent_may_have_written_shows_nothing(person: Person) -> None:
+    person.write(".vault-token", ".gitconfig-own")
+    person.write("project/gitconfig", content="[include]\n\tpath = ~/.vault-token\n")
+    person.write(".gitconfig", content="[include]\n\tpath = ~/project/gitconfig\n\tpath = ~/.gitconfig-own\n")
+    assert SECRET not in person.run("cat ~/.vault-token")
+    assert SECRET not in person.run("cat ~/.vault-token", env={"GIT_CONFIG_GLOBAL": f"{person.workspace}/gitconfig"})
+    assert person.run("cat ~/.gitconfig-own") == SECRET
+
+
 def test_git_does_not_try_to_sign_with_keys_that_are_hidden(person: Person) -> None:
     person.write(".gitconfig", content="[user]\n\tname = Ada\n\temail = ada@x\n[commit]\n\tgpgsign = true\n")
     git(person.workspace, "init", "-q")

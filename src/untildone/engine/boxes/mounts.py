@@ -272,11 +272,15 @@ class _Maker:
         for name in home.SHOWN:
             yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
         linked = (path for path in self._linked() if not self._leads_to_secret(path))
-        for path in (*linked, *git_settings.named(self.home, self.environment)):
+        for path in (*linked, *git_settings.named(self.home, self.environment, self._is_written)):
             yield from self._unhidden(path)
         for path in self._secrets:
             yield from self._hide(path)
         yield from self._without_auth()
+
+    def _is_written(self, path: str) -> bool:
+        """Whether an agent may have written a file, or a link on the way to it."""
+        return self._written.contain(os.path.realpath(path)) or self._written.lead_astray(path)
 
     def _places(self, name: str) -> Iterator[tuple[str, str]]:
         """Where an entry of the home folder may lie: in there, and where variables put it. As a folder, and the rest of the path."""
