@@ -662,6 +662,11 @@ def test_plugins_that_an_agent_put_into_a_file_that_it_must_write_are_taken_back
     )
     assert len(list(links.put_back(box))) == 1
     assert json.loads(path.read_text()) == {}
+    person.write(".key.json", content=f'{{"key": "{SECRET}"}}')
+    path.unlink()
+    path.symlink_to("../.key.json")
+    assert list(links.put_back(person.box("copilot"))) == []
+    assert path.is_symlink()
 
 
 def test_profiles_of_codex_are_read_only(person: Person) -> None:

@@ -150,7 +150,9 @@ def mounts(plan: Plan) -> Made:
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     variables = {**maker.variables, **maker.unsigned()}
-    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in plan.needs.partly}
+    # What a link leads to is not read: an agent may have made it, and would find the content in the place of the link.
+    partly = (each for each in plan.needs.partly if not os.path.islink(each.path))
+    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in partly}
     return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links, parts)
 
 
