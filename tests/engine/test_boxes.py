@@ -700,6 +700,19 @@ def test_logins_that_lie_beside_programs_on_path_are_hidden(person: Person) -> N
     assert SECRET not in said
 
 
+def test_a_program_that_is_the_agent_finds_its_login_beside_itself(person: Person) -> None:
+    person.write(".own/bin/agent", content='#!/bin/sh\ncat "$(dirname "$(realpath "$0")")/../config.yml"\n')
+    person.write(".own/config.yml", content=f"api_key: {SECRET}")
+    (person.home / ".own/bin/agent").chmod(0o755)
+    (person.home / ".local/bin").mkdir(parents=True)
+    (person.home / ".local/bin/agent").symlink_to("../../.own/bin/agent")
+    environment = {**person.environment, "PATH": f"{person.home}/.local/bin:{os.defpath}"}
+    choice = AgentChoice("command", "command", command="agent")
+    loop = LoopSettings("ralph", choice, str(person.workspace))
+    box = box_of(planning.plan_for(loop, str(person.workspace), choice, environment, "test"))
+    assert ran(box, "agent", environment)[1] == f"api_key: {SECRET}"
+
+
 def test_programs_to_which_links_on_path_lead_can_be_run(person: Person) -> None:
     person.write(
         ".local/share/tool/venv/bin/tool", content='#!/bin/sh\ncat "$(dirname "$(realpath "$0")")/../lib/part"\n'

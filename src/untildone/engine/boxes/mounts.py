@@ -325,8 +325,14 @@ class _Maker:
         """What takes the logins away from a file or folder that is shown though no table knows it."""
         if os.path.isfile(shown):
             yield from self._cleared(shown, hashlib.sha256(os.fsencode(shown)).hexdigest()[:16])
-        elif self._is_unknown(shown):
+        elif self._is_unknown(shown) and not any(is_below(each, shown) for each in self._own_program):
             yield from (Mount(Access.HIDDEN, path) for path in credentials.beside_programs(shown))
+
+    @cached_property
+    def _own_program(self) -> tuple[str, ...]:
+        """The agent's program, which may keep its login beside itself: its path, and where that leads."""
+        found = shutil.which(self.plan.words[0], path=self.environment.get("PATH")) if self.plan.words else None
+        return () if found is None or self._written.lead_astray(found) else (found, os.path.realpath(found))
 
     def _is_unknown(self, real: str) -> bool:
         """Whether something is hidden only because it lies in an entry of the home folder that begins with a dot and is in no table."""
