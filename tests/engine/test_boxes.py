@@ -388,6 +388,13 @@ print(os.stat(os.path.join(site, "added.py")).st_nlink, os.stat(library).st_nlin
     assert ended.stdout == "1 1\n", ended.stderr
 
 
+def test_untildone_is_not_allowed_with_a_folder_around_it(person: Person) -> None:
+    around = Path(untildone.__file__).parents[1]
+    said = person.run(f"touch {around}/untildone/new {around}/new; rm {around}/new", allow_write=[str(around)])
+    assert said.count("Read-only file system") == 1
+    assert "untildone/new" in said
+
+
 def test_what_packages_are_links_to_belongs_to_untildone(tmp_path: Path) -> None:
     """Some package managers link to their caches by symbolic links: of files, or of whole folders."""
     subprocess.run([system_python(), "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
@@ -655,6 +662,11 @@ def test_plugins_that_an_agent_put_into_a_file_that_it_must_write_are_taken_back
     )
     assert len(list(links.put_back(box))) == 1
     assert json.loads(path.read_text()) == {}
+    person.write(".key.json", content=f'{{"key": "{SECRET}"}}')
+    path.unlink()
+    path.symlink_to("../.key.json")
+    assert list(links.put_back(person.box("copilot"))) == []
+    assert path.is_symlink()
 
 
 def test_profiles_of_codex_are_read_only(person: Person) -> None:
@@ -686,6 +698,19 @@ def test_logins_that_lie_beside_programs_on_path_are_hidden(person: Person) -> N
     said = person.run("fly; cat ~/.fly/*.* ~/.fly/*/*", env={"PATH": f"{person.home}/.fly/bin:{os.defpath}"})
     assert said.startswith("part")
     assert SECRET not in said
+
+
+def test_a_program_that_is_the_agent_finds_its_login_beside_itself(person: Person) -> None:
+    person.write(".own/bin/agent", content='#!/bin/sh\ncat "$(dirname "$(realpath "$0")")/../config.yml"\n')
+    person.write(".own/config.yml", content=f"api_key: {SECRET}")
+    (person.home / ".own/bin/agent").chmod(0o755)
+    (person.home / ".local/bin").mkdir(parents=True)
+    (person.home / ".local/bin/agent").symlink_to("../../.own/bin/agent")
+    environment = {**person.environment, "PATH": f"{person.home}/.local/bin:{os.defpath}"}
+    choice = AgentChoice("command", "command", command="agent")
+    loop = LoopSettings("ralph", choice, str(person.workspace))
+    box = box_of(planning.plan_for(loop, str(person.workspace), choice, environment, "test"))
+    assert ran(box, "agent", environment)[1] == f"api_key: {SECRET}"
 
 
 def test_programs_to_which_links_on_path_lead_can_be_run(person: Person) -> None:
@@ -733,6 +758,15 @@ def test_what_the_configuration_of_git_names_is_there(person: Person) -> None:
     said = person.run("git commit -q --allow-empty -m Work; git log --format=%ae; cat ~/.gitconfig-work")
     assert said.startswith("hook ran\nada@x\n")
     assert SECRET not in said
+
+
+def test_a_configuration_of_git_that_an_agent_may_have_written_shows_nothing(person: Person) -> None:
+    person.write(".vault-token", ".gitconfig-own")
+    person.write("project/gitconfig", content="[include]\n\tpath = ~/.vault-token\n")
+    person.write(".gitconfig", content="[include]\n\tpath = ~/project/gitconfig\n\tpath = ~/.gitconfig-own\n")
+    assert SECRET not in person.run("cat ~/.vault-token")
+    assert SECRET not in person.run("cat ~/.vault-token", env={"GIT_CONFIG_GLOBAL": f"{person.workspace}/gitconfig"})
+    assert person.run("cat ~/.gitconfig-own") == SECRET
 
 
 def test_git_does_not_try_to_sign_with_keys_that_are_hidden(person: Person) -> None:

@@ -120,7 +120,7 @@ def replace_file(
 
 
 def _write(path: Path, content: bytes, *, sync: bool, mode: int) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, mode), "wb") as file:
         file.write(content)
         file.flush()
         if sync:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from untildone.engine.boxes.own_files import text_of
 
@@ -21,9 +21,10 @@ _NAMED = frozenset(
 _SIGNS = ("commit.gpgsign", "tag.gpgsign")
 
 
-def named(home: str, environment: Mapping[str, str]) -> Iterator[str]:
-    """The absolute paths, with those of the configuration files themselves."""
-    for path, entries in _read(home, environment):
+def named(home: str, environment: Mapping[str, str], is_written: Callable[[str], bool]) -> Iterator[str]:
+    """The absolute paths, with those of the configuration files themselves. Files for which `is_written` says that an agent may have
+    written them name nothing."""
+    for path, entries in _read(home, environment, is_written):
         yield path
         yield from (_absolute(value, path, home) for name, value in entries if name in _NAMED and "/" in value)
 
@@ -31,7 +32,7 @@ def named(home: str, environment: Mapping[str, str]) -> Iterator[str]:
 def signs(home: str, root: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     """The settings by which git signs what it makes in a repository: `commit.gpgsign`, `tag.gpgsign`."""
     own = list(_entries(text_of(os.path.join(root, ".git", "config")) or ""))
-    entries = [*(entry for _, each in _read(home, environment) for entry in each), *own]
+    entries = [*(entry for _, each in _read(home, environment, lambda _: False) for entry in each), *own]
     last = {name: value for name, value in entries if name in _SIGNS}
     return tuple(name for name, value in last.items() if value.lower() in ("true", "yes", "on", "1"))
 
@@ -46,12 +47,14 @@ def overriding(names: Iterable[str], environment: Mapping[str, str]) -> dict[str
     return {**pairs, "GIT_CONFIG_COUNT": str(first + len(pairs) // 2)} if pairs else {}
 
 
-def _read(home: str, environment: Mapping[str, str]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _read(
+    home: str, environment: Mapping[str, str], is_written: Callable[[str], bool]
+) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """The configuration files, each with its entries: first those of the person, then the ones that they include."""
     waiting, seen = list(_own(home, environment)), set[str]()
     while waiting and len(seen) < MOST_FILES:
         path = waiting.pop(0)
-        text = None if path in seen else text_of(path)
+        text = None if path in seen or is_written(path) else text_of(path)
         seen.add(path)
         if text is not None:
             entries = list(_entries(text))

@@ -6,13 +6,12 @@ from __future__ import annotations
 import json
 import os
 import re
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from untildone.engine.boxes.own_files import text_of
-from untildone.system import disk
 from untildone.system.box.sandbox import Box
 
 REPLACED = "replaced"
@@ -50,8 +49,16 @@ def _put_back_fields(path: str, before: str, fields: tuple[str, ...]) -> Iterato
         return
     kept = _moved_aside(path)
     rest = own if now is None else {name: value for name, value in now.items() if name not in fields}
-    disk.replace_file(Path(path), json.dumps({**rest, **steering}, indent=2).encode() + b"\n", mode=0o600)
+    _replace(path, json.dumps({**rest, **steering}, indent=2) + "\n")
     yield f"The sandbox put back {', '.join(fields)} in {path}; what stood there is {kept} now."
+
+
+def _replace(path: str, text: str) -> None:
+    """Replace a file by one that only its owner may read. An agent may write to the folder, so the draft is a new file."""
+    descriptor, draft = tempfile.mkstemp(prefix=".put-back-", dir=os.path.dirname(path))
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(draft, path)
 
 
 def _object(text: str) -> dict[str, Any] | None:

@@ -145,12 +145,14 @@ def mounts(plan: Plan) -> Made:
         *maker.work(),
         *maker.of_agent(),
     )
-    made = (*made, *maker.own_program(made))
-    together = (*made, *maker.allowed(made), *maker.ours(), *plan.connection.mounts)
+    made = (*made, *maker.allowed(made))
+    together = (*made, *maker.own_program(made), *maker.ours(), *plan.connection.mounts)
     kept = tuple({mount.path: mount for mount in together if not _is_covered(mount, plan)}.values())
     made = (*kept, *maker.sockets(kept))
     variables = {**maker.variables, **maker.unsigned()}
-    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in plan.needs.partly}
+    # What a link leads to is not read: an agent may have made it, and would find the content in the place of the link.
+    partly = (each for each in plan.needs.partly if not os.path.islink(each.path))
+    parts = {_place_of(each.path): (text_of(each.path) or "", each.fields) for each in partly}
     return Made((*made, *_pins(made, plan, maker.links)), maker.without(kept), variables, maker.links, parts)
 
 
@@ -272,11 +274,15 @@ class _Maker:
         for name in home.SHOWN:
             yield from self._show(os.path.join(self.home, name)) if "/" in name else ()
         linked = (path for path in self._linked() if not self._leads_to_secret(path))
-        for path in (*linked, *git_settings.named(self.home, self.environment)):
+        for path in (*linked, *git_settings.named(self.home, self.environment, self._is_written)):
             yield from self._unhidden(path)
         for path in self._secrets:
             yield from self._hide(path)
         yield from self._without_auth()
+
+    def _is_written(self, path: str) -> bool:
+        """Whether an agent may have written a file, or a link on the way to it."""
+        return self._written.contain(os.path.realpath(path)) or self._written.lead_astray(path)
 
     def _places(self, name: str) -> Iterator[tuple[str, str]]:
         """Where an entry of the home folder may lie: in there, and where variables put it. As a folder, and the rest of the path."""
@@ -319,8 +325,14 @@ class _Maker:
         """What takes the logins away from a file or folder that is shown though no table knows it."""
         if os.path.isfile(shown):
             yield from self._cleared(shown, hashlib.sha256(os.fsencode(shown)).hexdigest()[:16])
-        elif self._is_unknown(shown):
+        elif self._is_unknown(shown) and not any(is_below(each, shown) for each in self._own_program):
             yield from (Mount(Access.HIDDEN, path) for path in credentials.beside_programs(shown))
+
+    @cached_property
+    def _own_program(self) -> tuple[str, ...]:
+        """The agent's program, which may keep its login beside itself: its path, and where that leads."""
+        found = shutil.which(self.plan.words[0], path=self.environment.get("PATH")) if self.plan.words else None
+        return () if found is None or self._written.lead_astray(found) else (found, os.path.realpath(found))
 
     def _is_unknown(self, real: str) -> bool:
         """Whether something is hidden only because it lies in an entry of the home folder that begins with a dot and is in no table."""
@@ -622,7 +634,9 @@ class _Maker:
     def _scripts_of_settings(self) -> Iterator[Mount]:
         """Scripts in the agent's folders that its settings name, such as that of a status line: they run outside of boxes too."""
         needs = self.plan.needs
-        found = scripts.named((*_found(needs.read_only), *needs.copied), needs.writable, self._outside)
+        found = scripts.named(
+            (*_found(needs.read_only), *needs.copied), needs.writable, self.environment, self._outside
+        )
         yield from (Mount(Access.READ, path) for path in sorted(found.paths))
         self.links.update(found.links)
 

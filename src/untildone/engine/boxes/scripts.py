@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from untildone.core.plugins.agent import OwnFile
 from untildone.engine.boxes.own_files import text_of
@@ -23,8 +24,8 @@ CODE = frozenset({
 """Endings of files that an interpreter runs."""
 PROJECTS = frozenset({"pyproject.toml", "setup.py", "package.json", "deno.json", "Gemfile", "Makefile"})
 """A folder with one of these is a program, which settings may name as a whole."""
-MOST_FILES, LARGEST = 200, 1 << 16
-"""Of the folders with settings."""
+MOST_FILES, LARGEST = 100, 1 << 14
+"""How many files of the folders with settings are read, and up to which size."""
 _PATH = re.compile(r"(?:~|\$\w+|\$\{\w+\})?/[^\s\"'`;,()<>|&\\]+")
 _DEFAULT = re.compile(r"\$\{(\w+):?-((?:[^{}]|\{[^{}]*\})*)\}")
 """A variable with a value for its absence: `${XDG_CACHE_HOME:-$HOME/.cache}`."""
@@ -40,10 +41,14 @@ class Scripts:
     """Links that lead to scripts elsewhere, with where they lead; an empty text for a script that does not exist."""
 
 
-def named(settings: Iterable[OwnFile], folders: Iterable[str], outside: Callable[[str], str]) -> Scripts:
+def named(
+    settings: Iterable[OwnFile], folders: Collection[str], variables: Mapping[str, str], outside: Callable[[str], str]
+) -> Scripts:
     """The scripts in these folders that settings name, and those that such scripts name. `outside` tells what a word with a variable
     at its beginning means."""
-    search = _Search(tuple(dict.fromkeys(os.path.realpath(each) for each in folders)), outside)
+    marks = {f"{os.path.basename(each)}/" for folder in folders for each in (folder, os.path.realpath(folder))}
+    marks |= {name for name, value in variables.items() if value in folders}
+    search = _Search(tuple(dict.fromkeys(os.path.realpath(each) for each in folders)), frozenset(marks), outside)
     for text in _texts(settings):
         search.read(text, "")
     return search.found
@@ -56,35 +61,39 @@ def files_in(text: str, variables: Mapping[str, str], outside: Callable[[str], s
 
 
 def _texts(settings: Iterable[OwnFile]) -> Iterator[str]:
+    """The texts of files, and of the first files in folders of settings, such as commands and hooks."""
+    folders = []
     for file in settings:
-        for path in [file.path] if file.content is not None else _below(file.path):
-            yield (text_of(path) or "") if os.path.isfile(path) else ""
+        if file.content is None:
+            folders.append(file.path)
+        elif os.path.isfile(file.path):
+            yield text_of(file.path) or ""
+    for path in islice(chain.from_iterable(map(_below, folders)), MOST_FILES):
+        if os.path.isfile(path) and os.path.getsize(path) <= LARGEST:
+            yield text_of(path) or ""
 
 
 def _below(folder: str) -> Iterator[str]:
-    """Settings in a folder of them, such as commands and hooks."""
-    count = 0
+    """What lies in a folder and in the folders in there."""
     for place, folders, names in os.walk(folder):
-        folders[:] = [] if place.count(os.sep) - folder.count(os.sep) >= 2 else folders
-        for name in names:
-            count += 1
-            if count > MOST_FILES:
-                return
-            with suppress(OSError):
-                path = os.path.join(place, name)
-                yield from [path] if os.stat(path).st_size <= LARGEST else []
+        folders[:] = folders if place == folder else []
+        yield from (os.path.join(place, name) for name in sorted(names))
 
 
 class _Search:
-    def __init__(self, folders: tuple[str, ...], outside: Callable[[str], str]) -> None:
+    def __init__(self, folders: tuple[str, ...], marks: frozenset[str], outside: Callable[[str], str]) -> None:
         self.found = Scripts()
         self._folders = folders
+        self._marks = marks
+        """What a line contains that names something in the folders."""
         self._outside = outside
 
     def read(self, text: str, script: str) -> None:
         """Take what a text names. `script` is the file that it is, if it is a script."""
-        for path in files_in(text, {}, self._outside):
-            self._take(path)
+        if any(mark in text for mark in self._marks):
+            lines = (line for line in text.splitlines() if any(mark in line for mark in self._marks))
+            for path in files_in("\n".join(lines), {}, self._outside):
+                self._take(path)
         if script and os.path.dirname(script) in self._folders:
             self._take_beside(text, script)
 
