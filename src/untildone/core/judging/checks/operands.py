@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from untildone.core.judging import globs
 from untildone.core.judging.checks import references
 from untildone.core.judging.checks.commands import LOAD_NOTHING, Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
@@ -44,8 +45,19 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
             for word in _judging_words(run, compares=compares, has_sides=has_sides)
             if (path := resolved(word, run.folder))
         ]
-        here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
+        every = (each for path in dict.fromkeys(paths) for each in _fitting(path, start))
+        here = [path for path in every if path not in written]
         yield from _most_likely(here, is_made=is_made) if run.program in _COMPARES else here
+
+
+def _fitting(path: str, start: Tree) -> list[str]:
+    """The file of this name, all in a folder of references, or the data that a pattern fits: `cases/*.out`."""
+    if path in start.folders and is_reference(path):
+        return list(start.below(path))
+    if not re.search(r"[*?\[]", path):
+        return [path] if path in start.files else []
+    fits = re.compile(globs.translated(path) + r"\Z", re.DOTALL)
+    return [each for each in start.files if fits.match(each) and not references.is_code(each)]
 
 
 def _judging_words(run: Run, *, compares: bool, has_sides: bool) -> tuple[str, ...]:
@@ -86,7 +98,8 @@ def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield value if equals else line[position + 1] if position + 1 < len(line) else ""
 
 
-_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*([\w./@+-]+)")
+_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*[\"']?([\w./@+-]+)")
+_NAMED_FILE = re.compile(r"""(?:^|[\s;])(\w+)=["']?([\w./@+-]*[./][\w./@+-]*)["']?(?=[\s;]|\Z)""")
 CAPTURED_WORD = f"${CAPTURED}"
 _OPTIONS = re.compile(r"\w*(?:OPTS|OPTIONS|FLAGS|ARGS|PLUGINS|PATH)=")
 """Variables from which programs take options or what to load."""
@@ -98,7 +111,9 @@ _JUDGES = CHECKERS - words("diff cmp")
 
 def argument_files(command: str, folder: str) -> Iterator[str]:
     """Files from which a command takes words for a judge: which tests to run, or with which options."""
-    named = (name for groups in _ARGUMENTS.findall(command) for name in groups if name)
+    files = dict(_NAMED_FILE.findall(command))
+    filled = re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: files.get(found[1] or found[2], found[0]), command)
+    named = (name for groups in _ARGUMENTS.findall(filled) for name in groups if name)
     yield from (path for name in named if (path := resolved(name, folder)))
     plain = re.sub(r"\$\((?:file\s+<|<)", "$(cat ", command.replace("$(shell ", "$("))
     for run in _readers(runs_of(plain, folder)):
