@@ -14,6 +14,7 @@ from untildone.core.judging.tables import CHECKERS, RUNNERS
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.shell.splitting import CAPTURED
 from untildone.core.values.hints import Any
+from untildone.core.values.value import replace
 
 _COMPARES = words("diff cmp comm colordiff sdiff icdiff difft wdiff vimdiff dwdiff numdiff")
 _PATTERNS = {
@@ -124,17 +125,29 @@ def argument_files(command: str, folder: str) -> Iterator[str]:
 def _readers(runs: Iterable[Run]) -> Iterator[Run]:
     """The programs whose output becomes words of a judge: `pytest $(cut -f1 suites)`, `grep -v '^#' suites | xargs pytest`."""
     before: list[Run] = []
-    kept: list[Run] = []
+    captured: list[Run] = []
+    in_variables: list[Run] = []
     for run in runs:
         if not run.decides:
             before.append(run)
-        elif _takes_words(run):
-            yield from (run, *(before or kept))
-            before = []
+            continue
+        line = (*run.before, *run.words[1:])
+        # `<(…)` is written as a dash, and what it runs stands before the whole command.
+        substituted = captured if "-" in (*run.words, *run.reads) else []
+        if _takes_words(run):
+            yield run if run.program == "parallel" else replace(run, words=run.words[:1])
+            yield from before
+            yield from captured if any(map(_is_captured, (*line, run.words[0]))) else substituted
+            yield from in_variables if any("$" in word for word in line) else ()
+        elif run.program in _READ_INTO_VARIABLES:
+            in_variables += [*before, *substituted]
         else:
-            is_kept = run.program in _READ_INTO_VARIABLES
-            kept += [each for each in before if is_kept or each.captured]
-            before = []
+            captured += [each for each in before if each.captured]
+        before = []
+
+
+def _is_captured(word: str) -> bool:
+    return CAPTURED_WORD in word or "$(" in word
 
 
 def _takes_words(run: Run) -> bool:
@@ -154,7 +167,7 @@ def _takes_words(run: Run) -> bool:
 
 
 def _is_options(word: str) -> bool:
-    return _OPTIONS.match(word) is not None and "$" in word
+    return _OPTIONS.match(word) is not None and _is_captured(word)
 
 
 def _files_read(run: Run) -> Iterator[str]:
