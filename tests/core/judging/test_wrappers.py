@@ -32,6 +32,7 @@ START = {
         '#!/bin/bash\nadd() { echo "$*" >> list; }\nmain() {\n  case "$1" in\n'
         '    task) shift; add "$@" ;;\n    go | make) add "$@" ;;\n  esac\n}\nmain "$@"\n'
     ),
+    "bin/app": Program('#!/bin/sh\nexec python3 app.py "$@"\n'),
     "bin/own": Program('#!/bin/bash\ncommand_go() { sort "$@"; }\nname=$1; shift\n"command_$name" "$@"\n'),
     "run": Program('#!/bin/bash\ndiff() { echo; }\n"$@"\n'),
     "compile.py": "import subprocess, sys\nsubprocess.check_call(['cc', *sys.argv[1:]])\n",
@@ -165,6 +166,7 @@ OTHERS = (
     ("bin/todo task add && test -s list", "bin/todo"),
     ("bin/todo make tea && test -s list", "bin/todo"),
     ("bin/own go suites", "bin/own"),
+    ("bin/app run pytest", "bin/app"),
     ("./run diff && pytest -q", "run"),
     ("python3 compile.py tests/check.c && ./a.out", "compile.py"),
     ('test "$(bin/sorted tests/check.py)" = 1', "bin/sorted"),
