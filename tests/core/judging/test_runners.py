@@ -249,6 +249,12 @@ REPLACED = {
 }
 
 
+def test_a_lock_file_that_is_too_large_to_be_read_belongs_to_the_product() -> None:
+    large = '[[package]]\nname = "a"\n' * 50_000
+    start = {"uv.lock": large, "tests/test_a.py": ""}
+    assert not surveyed(start, changed(start, {"uv.lock": large + "# more\n"}), "uv run pytest").changed
+
+
 @pytest.mark.parametrize("case", REPLACED)
 def test_what_takes_the_place_of_a_tool_of_tests_is_a_change_and_other_work_is_none(case: str) -> None:
     start, path, cheat, honest, command = REPLACED[case]

@@ -192,6 +192,9 @@ class _Comparison:
             return JudgeFile(path, kind, self._change(path), shared.why(path))
         start, claimed = self._start.content(path), self._claimed.content(path)
         compare = shared.comparer(path)
+        if path.endswith(".lock") and self._is_unreadable(path, start, claimed):
+            # A list of what dependency files ask for: too large to be read, it belongs to the product.
+            return None
         if compare is None or self._is_unreadable(path, start, claimed):
             has_tests = start is not None and crates.has_tests(start)
             return (

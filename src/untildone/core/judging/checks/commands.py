@@ -104,9 +104,21 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
+_CUT = re.compile(r"\$\{(\w+)(%{1,2}|/)([^{}$/*?]+)(?:/([^{}$]*))?\}")
+"""`${each%.in}` and `${each/.in/.out}`."""
+
+
 def _filled(word: str, values: Mapping[str, str]) -> str:
     """The word with the values of variables that the command itself sets."""
+    word = _CUT.sub(lambda found: _cut(found, values), word)
     return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), word)
+
+
+def _cut(found: re.Match[str], values: Mapping[str, str]) -> str:
+    value = values.get(found[1])
+    if value is None:
+        return found[0]
+    return value.replace(found[3], found[4] or "", 1) if found[2] == "/" else value.removesuffix(found[3])
 
 
 def _assigned(line: tuple[str, ...]) -> dict[str, str]:

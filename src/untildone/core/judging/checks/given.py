@@ -88,4 +88,5 @@ def _use_at(before: str, functions: Collection[str]) -> Given:
         return Given.KEPT
     name = program.rpartition("/")[2]
     is_interpreter = name in SHELLS | INTERPRETERS or PYTHONS.match(name) or program.startswith("$")
-    return Given.INTERPRETED if is_interpreter else Given.HANDED_ON
+    has_script = any(not word.startswith("-") for word in inner[1:-1]) and "-m" not in inner
+    return Given.INTERPRETED if is_interpreter and not has_script else Given.HANDED_ON

@@ -17,6 +17,7 @@ from untildone.core.judging.checks.script_texts import (
     judging_name,
     lines_of,
 )
+from untildone.core.judging.globs import words
 from untildone.core.judging.tables import CHECKERS, RUNNERS
 from untildone.core.judging.trees import Tree, parent
 
@@ -88,8 +89,15 @@ _HEAD = re.compile(
 """The beginning of a line that is the head of a function, or a label of `case`."""
 
 
+_PLAIN_RUNNERS = words(
+    "pytest py.test unittest nose2 tox nox jest vitest mocha jasmine rspec phpunit ctest gotestsum nextest"
+)
+"""Test runners whose names are no other words: a program by its path that is given one may run it."""
+
+
 def programs_in(text: str) -> set[str]:
     """The programs and Python modules that a shell script runs."""
     runs = [run for line in lines_of(text) for run in runs_of(_HEAD.sub("", line))]
     modules = {run.words[2] for run in runs if run.words[1:2] == ("-m",) and len(run.words) > 2}
-    return {run.program for run in runs} | modules
+    given = {word for run in runs if "/" in run.words[0] for word in run.words[1:5]} & _PLAIN_RUNNERS
+    return {run.program for run in runs} | modules | given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from untildone.core.judging import globs
 from untildone.core.judging.checks import references
 from untildone.core.judging.checks.commands import LOAD_NOTHING, Run, runs_of
 from untildone.core.judging.documents import Key, found, loaded_json, loaded_toml
@@ -13,6 +14,7 @@ from untildone.core.judging.tables import CHECKERS, RUNNERS
 from untildone.core.judging.trees import Tree, resolved
 from untildone.core.shell.splitting import CAPTURED
 from untildone.core.values.hints import Any
+from untildone.core.values.value import replace
 
 _COMPARES = words("diff cmp comm colordiff sdiff icdiff difft wdiff vimdiff dwdiff numdiff")
 _PATTERNS = {
@@ -44,8 +46,19 @@ def compared_with(runs: Sequence[Run], start: Tree) -> Iterator[str]:
             for word in _judging_words(run, compares=compares, has_sides=has_sides)
             if (path := resolved(word, run.folder))
         ]
-        here = [path for path in dict.fromkeys(paths) if path in start.files and path not in written]
+        every = (each for path in dict.fromkeys(paths) for each in _fitting(path, start))
+        here = [path for path in every if path not in written]
         yield from _most_likely(here, is_made=is_made) if run.program in _COMPARES else here
+
+
+def _fitting(path: str, start: Tree) -> list[str]:
+    """The file of this name, all in a folder of references, or the data that a pattern fits: `cases/*.out`."""
+    if path in start.folders and is_reference(path):
+        return list(start.below(path))
+    if not re.search(r"[*?\[]", path):
+        return [path] if path in start.files else []
+    fits = re.compile(globs.translated(path) + r"\Z", re.DOTALL)
+    return [each for each in start.files if fits.match(each) and not references.is_code(each)]
 
 
 def _judging_words(run: Run, *, compares: bool, has_sides: bool) -> tuple[str, ...]:
@@ -86,7 +99,8 @@ def _values(line: Sequence[str], options: frozenset[str]) -> Iterator[str]:
             yield value if equals else line[position + 1] if position + 1 < len(line) else ""
 
 
-_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*([\w./@+-]+)")
+_ARGUMENTS = re.compile(r"(?:^|\s)@([\w./+-]+)|\bdone\s*<\s*[\"']?([\w./@+-]+)")
+_NAMED_FILE = re.compile(r"""(?:^|[\s;])(\w+)=["']?([\w./@+-]*[./][\w./@+-]*)["']?(?=[\s;]|\Z)""")
 CAPTURED_WORD = f"${CAPTURED}"
 _OPTIONS = re.compile(r"\w*(?:OPTS|OPTIONS|FLAGS|ARGS|PLUGINS|PATH)=")
 """Variables from which programs take options or what to load."""
@@ -98,7 +112,9 @@ _JUDGES = CHECKERS - words("diff cmp")
 
 def argument_files(command: str, folder: str) -> Iterator[str]:
     """Files from which a command takes words for a judge: which tests to run, or with which options."""
-    named = (name for groups in _ARGUMENTS.findall(command) for name in groups if name)
+    files = dict(_NAMED_FILE.findall(command))
+    filled = re.sub(r"\$(?:(\w+)|\{(\w+)\})", lambda found: files.get(found[1] or found[2], found[0]), command)
+    named = (name for groups in _ARGUMENTS.findall(filled) for name in groups if name)
     yield from (path for name in named if (path := resolved(name, folder)))
     plain = re.sub(r"\$\((?:file\s+<|<)", "$(cat ", command.replace("$(shell ", "$("))
     for run in _readers(runs_of(plain, folder)):
@@ -109,17 +125,29 @@ def argument_files(command: str, folder: str) -> Iterator[str]:
 def _readers(runs: Iterable[Run]) -> Iterator[Run]:
     """The programs whose output becomes words of a judge: `pytest $(cut -f1 suites)`, `grep -v '^#' suites | xargs pytest`."""
     before: list[Run] = []
-    kept: list[Run] = []
+    captured: list[Run] = []
+    in_variables: list[Run] = []
     for run in runs:
         if not run.decides:
             before.append(run)
-        elif _takes_words(run):
-            yield from (run, *(before or kept))
-            before = []
+            continue
+        line = (*run.before, *run.words[1:])
+        # `<(…)` is written as a dash, and what it runs stands before the whole command.
+        substituted = captured if "-" in (*run.words, *run.reads) else []
+        if _takes_words(run):
+            yield run if run.program == "parallel" else replace(run, words=run.words[:1])
+            yield from before
+            yield from captured if any(map(_is_captured, (*line, run.words[0]))) else substituted
+            yield from in_variables if any("$" in word for word in line) else ()
+        elif run.program in _READ_INTO_VARIABLES:
+            in_variables += [*before, *substituted]
         else:
-            is_kept = run.program in _READ_INTO_VARIABLES
-            kept += [each for each in before if is_kept or each.captured]
-            before = []
+            captured += [each for each in before if each.captured]
+        before = []
+
+
+def _is_captured(word: str) -> bool:
+    return CAPTURED_WORD in word or "$(" in word
 
 
 def _takes_words(run: Run) -> bool:
@@ -139,7 +167,7 @@ def _takes_words(run: Run) -> bool:
 
 
 def _is_options(word: str) -> bool:
-    return _OPTIONS.match(word) is not None and "$" in word
+    return _OPTIONS.match(word) is not None and _is_captured(word)
 
 
 def _files_read(run: Run) -> Iterator[str]:

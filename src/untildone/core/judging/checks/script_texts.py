@@ -69,6 +69,7 @@ LAUNCHES_TESTS = re.compile(
 STARTS = re.compile(
     r"\bsubprocess\b|\bexec\.Command|\bCommand::new|\bcmd!|\bos\.(?:system|exec|spawn|popen)|child_process|\bexecSync|\bspawn|\bsystem\b|\bpopen\b|\bexec\b|\brunpy\b|Process(?:Builder)?\b"
     r"|\bc\.run\(|\bsh\b|\bexeca\b|\bpassthru\b|\bproc_open\b|['\"]zx['\"]"
+    r"|\b(?:pytest|unittest)\.main\("
 )
 """Words of a program that starts others."""
 

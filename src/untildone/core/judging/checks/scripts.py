@@ -662,6 +662,11 @@ def _is_checker(run: Run, use: Given, *, is_shell: bool) -> bool:
     if it does not run what it is given, or only what comes after a word of its own."""
     if use is Given.INTERPRETED and "--test" in run.words[:2]:
         return True
-    begins = is_shell or run.words[0].startswith("-") or PYTHONS.match(run.program) or run.program in INTERPRETERS
+    begins = (
+        (is_shell and use is not Given.HANDED_ON)
+        or run.words[0].startswith("-")
+        or PYTHONS.match(run.program)
+        or run.program in INTERPRETERS
+    )
     named = CHECKERS.intersection((run.program, *run.words[1:3]) if begins else (run.program,))
     return bool(named if use is Given.RUN else named - _VERBS)
