@@ -192,10 +192,6 @@ class Classifier:
         why = self._helpers.why(path)
         return Judging(Kind.TEST, why) if why else None
 
-    def used_by_tests(self, path: str) -> str:
-        """A judge file of the start that uses a file which the product uses too; empty: there is none."""
-        return self._helpers.shared_by(path)
-
     @cached_property
     def _helpers(self) -> Helpers:
         """Closed over the judge files by name."""

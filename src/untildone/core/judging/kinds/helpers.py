@@ -128,12 +128,6 @@ class Helpers:
             return ""
         return f"`{judging[0]}` reads it, and no other program names it"
 
-    def shared_by(self, path: str) -> str:
-        """A judge file that imports the file although the product does so too, if it looks like a helper of tests; empty: there is none."""
-        importers = self._importers.of(path) if references.is_code(path) else ()
-        judging = next((file for file in importers if self._is_judge(file)), "")
-        return judging if judging and _TEST_CODE.search(self._start.text(path)) else ""
-
     def _loads(self) -> dict[str, str]:
         if self._loaded is None:
             self._loaded = {}
