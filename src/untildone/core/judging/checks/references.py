@@ -67,12 +67,24 @@ def _data_folder(folder: str, tree: Tree) -> Sequence[str]:
 def modules(text: str) -> frozenset[str]:
     """The names of the modules at the top that a Python file imports from elsewhere."""
     try:
-        tree = ast.parse(text)
+        nodes = list(_statements(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    plain = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    taken = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    taken = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return frozenset(name.partition(".")[0] for name in plain | taken if name)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """All statements of a program, those inside of others too. To visit expressions as well takes ten times as long."""
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+        waiting += [
+            each for part in inner for name in ("body", "orelse", "finalbody") for each in getattr(part, name, ())
+        ]
 
 
 def module_files(module: str, folders: Iterable[str], tree: Tree) -> Iterator[str]:
@@ -98,7 +110,7 @@ def named(word: str, folder: str, tree: Tree) -> str | None:
 
 def _python(path: str, text: str, tree: Tree) -> Iterator[str]:
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(_statements(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     folders = (*_ROOTS, parent(path), *ancestors(path), *tree.python_roots)
