@@ -45,9 +45,14 @@ _ROOTS = ("", "src", "lib", "tests", "test")
 
 def imports(path: str, text: str, tree: Tree) -> frozenset[str]:
     """The files of the tree that a file imports, reads in or includes."""
-    suffix = path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
-    find = _FINDERS.get(suffix, _shell if text.startswith("#!") else None)
-    return frozenset(found for found in find(path, text, tree) if found != path) if find else frozenset()
+    key = (path, text)
+    if key not in tree.imported:
+        suffix = path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
+        find = _FINDERS.get(suffix, _shell if text.startswith("#!") else None)
+        tree.imported[key] = (
+            frozenset(found for found in find(path, text, tree) if found != path) if find else frozenset()
+        )
+    return tree.imported[key]
 
 
 def data(path: str, text: str, tree: Tree) -> frozenset[str]:
