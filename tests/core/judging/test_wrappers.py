@@ -200,3 +200,12 @@ def judging(command: str, path: str) -> set[str]:
     edited = '{"name": "@x/a", "scripts": {"test": "true"}}' if path.endswith("package.json") else CHANGED
     found = surveyed(START, changed(START, {path: edited}), rules=Rules((in_tree(command, (), ""),)))
     return {file.path for file in found.changed}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("pattern", ["[a--b]*", "[&&]x", "[^~~]", "[||]", "[a[b]"])
+def test_a_pattern_with_unusual_signs_is_read_without_a_warning(pattern: str) -> None:
+    start = {"tests/test_calc.py": "", "go.sh": Program("#!/bin/sh\npytest -q\n")}
+    command = f"for each in {pattern} *.sh; do sh $each; done"
+    found = surveyed(start, changed(start, {"go.sh": Program("true\n")}), command)
+    assert [file.path for file in found.changed] == ["go.sh"]

@@ -59,7 +59,9 @@ def _piece(piece: str) -> str:
 
 def _character_class(inner: str) -> str:
     negated = inner.startswith("!")
-    pattern = "[" + ("^" if negated else "") + inner[negated:].replace("\\", "\\\\").replace("[", "\\[") + "]"
+    # Two of these signs in a row will mean something else in a later version of Python, which warns of them.
+    plain = re.sub(r"[\\\[&~|]|(?<=-)-", r"\\\g<0>", inner[negated:])
+    pattern = "[" + ("^" if negated else "") + plain + "]"
     try:
         re.compile(pattern)
     except re.error:

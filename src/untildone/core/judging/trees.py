@@ -46,6 +46,8 @@ class Tree:
         self._roots: tuple[str, ...] | None = None
         self._below: dict[str, list[str]] | None = None
         self._named: dict[str, list[str]] | None = None
+        self.imported: dict[tuple[str, str], frozenset[str]] = {}
+        """What files import, by path and text: `references.imports` keeps it here."""
 
     def fetch(self, paths: Iterable[str]) -> None:
         """Read several files at once, because reading one by one may cost a process each. What cannot be read is left out."""

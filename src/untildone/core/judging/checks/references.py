@@ -45,9 +45,14 @@ _ROOTS = ("", "src", "lib", "tests", "test")
 
 def imports(path: str, text: str, tree: Tree) -> frozenset[str]:
     """The files of the tree that a file imports, reads in or includes."""
-    suffix = path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
-    find = _FINDERS.get(suffix, _shell if text.startswith("#!") else None)
-    return frozenset(found for found in find(path, text, tree) if found != path) if find else frozenset()
+    key = (path, text)
+    if key not in tree.imported:
+        suffix = path[path.rfind(".") :] if "." in path.rpartition("/")[2] else ""
+        find = _FINDERS.get(suffix, _shell if text.startswith("#!") else None)
+        tree.imported[key] = (
+            frozenset(found for found in find(path, text, tree) if found != path) if find else frozenset()
+        )
+    return tree.imported[key]
 
 
 def data(path: str, text: str, tree: Tree) -> frozenset[str]:
@@ -67,12 +72,24 @@ def _data_folder(folder: str, tree: Tree) -> Sequence[str]:
 def modules(text: str) -> frozenset[str]:
     """The names of the modules at the top that a Python file imports from elsewhere."""
     try:
-        tree = ast.parse(text)
+        nodes = list(_statements(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    plain = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    taken = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    taken = {node.module for node in nodes if isinstance(node, ast.ImportFrom) and not node.level}
     return frozenset(name.partition(".")[0] for name in plain | taken if name)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
+    """All statements of a program, those inside of others too. To visit expressions as well takes ten times as long."""
+    waiting: list[ast.stmt] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+        waiting += [
+            each for part in inner for name in ("body", "orelse", "finalbody") for each in getattr(part, name, ())
+        ]
 
 
 def module_files(module: str, folders: Iterable[str], tree: Tree) -> Iterator[str]:
@@ -98,7 +115,7 @@ def named(word: str, folder: str, tree: Tree) -> str | None:
 
 def _python(path: str, text: str, tree: Tree) -> Iterator[str]:
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(_statements(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     folders = (*_ROOTS, parent(path), *ancestors(path), *tree.python_roots)
