@@ -1,4 +1,4 @@
-"""What is looked at while the commands of gates run in a sealed room: programs, and signs of tampering."""
+"""What is looked at while the commands of gates run in a sealed room: programs, and signs of tampering; and rooms that cannot be made."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from untildone.core.actions import RunCommand
 from untildone.core.events import WorkspaceSeen
 from untildone.core.loop import Loop
 from untildone.core.model import AgentChoice, Budget, LoopSettings, RoomKind
-from untildone.core.plugins.gate import CommandRan
+from untildone.core.plugins.gate import CommandEnd, CommandRan
 from untildone.core.values.value import replace
 from untildone.engine.verdicts import gating, judging, loop_rooms
 from untildone.workspace.look import Workspace
+from untildone.workspace.rooms.refusal import RoomNotMade, again_if_void
 from untildone.workspace.shadow import Reading
 
 __all__ = ["boxes"]
@@ -100,3 +101,30 @@ def test_signs_are_those_of_the_claim_whatever_the_check_writes(place: Path, roo
     assert claim.finding(judge).exit_code == 0
     assert "pytest.ini" in " ".join(judge.signs())
     assert ("src/pytest.ini" in " ".join(judge.signs())) == (room is RoomKind.RESTORED)
+
+
+def test_a_check_whose_room_cannot_be_made_has_not_failed(place: Path) -> None:
+    claim = Claim(place, 'echo "bwrap: Can\'t mkdir parents for /gone: Read-only file system"; exit 1')
+    found = claim.finding(claim.judge())
+    assert found.end is CommandEnd.NOT_STARTED
+    assert "The sealed room cannot be made: Can't mkdir parents for /gone: Read-only file system" in found.problem
+
+
+@pytest.mark.parametrize("said", ["echo bwrap: no", "echo bwrap: no; echo more; exit 1", "echo bwrap: no; exit 2"])
+def test_other_words_of_a_check_are_its_own(place: Path, said: str) -> None:
+    claim = Claim(place, said)
+    assert claim.finding(claim.judge()).end is CommandEnd.EXITED
+
+
+def test_a_room_that_cannot_be_made_is_planned_anew_once() -> None:
+    reasons = ["gone"]
+
+    def work() -> str:
+        if reasons:
+            raise RoomNotMade(reasons.pop())
+        return "made"
+
+    assert again_if_void(work) == "made"
+    reasons += ["gone", "gone too"]
+    with pytest.raises(RoomNotMade, match="gone"):
+        again_if_void(work)

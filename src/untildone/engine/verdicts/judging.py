@@ -7,6 +7,7 @@ twice: with the originals, and as the agent left them. `core.judging` says which
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,7 +33,7 @@ from untildone.system.box.sandbox import Box, Mount, Network, in_network
 from untildone.workspace import programs, rooms
 from untildone.workspace.look import Workspace
 from untildone.workspace.rooms import Claimed, InPlace, Room, RoomRefused
-from untildone.workspace.rooms.refusal import RoomVoid, again_if_void, named
+from untildone.workspace.rooms.refusal import RoomNotMade, RoomVoid, again_if_void, named
 from untildone.workspace.shadow import PLAIN, Content, File, NoSnapshot, Shadow
 
 TYPE_CHECKING = False
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 Findings = Mapping[str, CommandRan]
 """The results of commands, by command."""
+BWRAP_FAILED = 1
+"""The exit code of bubblewrap that could not make what it was asked for."""
 MOST_COPIED = 20_000
 """Files of a workspace that is copied more than once, so that trials run at once."""
 
@@ -428,6 +431,8 @@ class Judge:
         ran = self._undisturbed(need, needless, room)
         if not room.holds():
             raise RoomVoid
+        if reason := _why_not_made(ran, room.kind):
+            raise RoomNotMade(reason)
         failed = ran.end is not CommandEnd.EXITED or bool(ran.exit_code)
         return replace(
             ran, room=room.kind, notes=(*room.notes, *(self._reasons(need.command, ran, room) if failed else ()))
@@ -455,6 +460,13 @@ class Judge:
         missed = unreachable.why(ran.tail, room.kind, has_network=self._loop.settings.room_net)
         unset = passing.why(command, ran.tail, self._base.left_out)
         return (*filter(None, (missed, unset)), *room.absent())
+
+
+def _why_not_made(ran: CommandRan, kind: RoomKind) -> str:
+    """Why bubblewrap could not make a sealed room: then one line that it begins with its name is all that was printed. Empty: it could."""
+    failed = kind is RoomKind.SEALED and ran.end is CommandEnd.EXITED and ran.exit_code == BWRAP_FAILED
+    said = re.fullmatch(r"bwrap: ([^\n]+)", ran.tail.strip()) if failed else None
+    return said[1] if said else ""
 
 
 def _judged(loop: Loop, shadow: Shadow) -> Loop:

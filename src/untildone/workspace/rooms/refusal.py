@@ -24,15 +24,23 @@ class RoomRefused(UntilDoneError):
         self.paths = tuple(paths)
 
 
+class RoomNotMade(RoomRefused):
+    """The sealed room could not be made. What it hides or shows may have vanished after it was planned."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The sealed room cannot be made: {reason}.", "start the loop with --room plain")
+
+
 class RoomVoid(Exception):
     """A room was made before everything around it had been compared, and it shows what must be hidden: see `Room.holds`."""
 
 
 def again_if_void(work: Callable[[], Result]) -> Result:
-    """Do work that makes a room and runs commands in it. If the room does not hold, do it again: then all is compared before."""
+    """Do work that makes a room and runs commands in it. If the room could not be made or does not hold, do it again, once: then it is
+    planned anew, and all is compared before."""
     try:
         return work()
-    except RoomVoid:
+    except (RoomVoid, RoomNotMade):
         return work()
 
 
