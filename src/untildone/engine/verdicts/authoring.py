@@ -24,7 +24,7 @@ from untildone.core.model import AcceptanceTests, AgentChoice
 from untildone.core.protection.sandbox import Sandbox
 from untildone.engine import boxes
 from untildone.engine.boxes import planning
-from untildone.engine.boxes.mounts import LAYERS
+from untildone.engine.boxes.home_mounts import LAYERS
 from untildone.engine.place import BOXES, Place
 from untildone.engine.verdicts import proving, reviewing
 from untildone.store import packing
