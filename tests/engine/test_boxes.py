@@ -807,6 +807,15 @@ def test_a_room_hides_what_the_box_hides_and_shows_what_it_shows(person: Person)
         assert said(made, "cat file; touch ~/.cache/x ~/.config/x ~/.terraform.d/x ~/new") == "work"
 
 
+def test_a_file_that_the_command_line_names_is_shown_as_it_is(person: Person) -> None:
+    """Also if some of its lines look like a login: it may be a program, or data of the agent."""
+    person.write(".tools/job.json", content='{"tokens": 120}\n')
+    choice = AgentChoice("command", "command", command=f"sh {person.home}/.tools/job.json")
+    loop = LoopSettings("ralph", choice, str(person.workspace))
+    box = box_of(planning.plan_for(loop, str(person.workspace), choice, person.environment, "test"))
+    assert ran(box, "cat ~/.tools/job.json", box.environment(person.environment))[1] == '{"tokens": 120}'
+
+
 def test_a_room_shows_what_a_person_allows(person: Person) -> None:
     person.write(".aws/credentials", ".netrc", ".config/gh/hosts.yml")
     found = {mount.path: mount.access for mount in person.concealed(allow_read=["~/.aws", "~/.config/gh"])}

@@ -42,7 +42,8 @@ class WorkMounts(HomeMounts):
         for path in (*self._around(), *sorted(packages)):
             if any(is_below(path, each) for each in changed) and not self._is_of_person(path):
                 yield Mount(Access.READ, path)
-                yield from self._without_logins(path)
+                # A file that the person names is shown as it is.
+                yield from self._without_logins(path) if os.path.isdir(path) else ()
 
     def _around(self) -> Iterator[str]:
         """The first folder above the workspace that lies in a folder of which the box has its own."""
