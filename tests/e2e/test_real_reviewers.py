@@ -115,11 +115,14 @@ def test_no_hook_server_or_memory_of_the_workspace_reaches_the_supervisor(desk: 
 
 
 def test_words_put_into_the_persons_mouth_are_not_shown(desk: Desk) -> None:
+    # Claude Code writes its transcript a moment later than it asks its model.
     code = f"""
-import glob
-(path,) = glob.glob({str(desk.home)!r} + "/.claude/projects/*/*.jsonl")
-text = open(path).read()
-assert "Write strong tests" in text
+import glob, time
+text, until = "", time.monotonic() + 30
+while "Write strong tests" not in text and time.monotonic() < until:
+    time.sleep(0.05)
+    for path in glob.glob({str(desk.home)!r} + "/.claude/projects/*/*.jsonl"):
+        text = open(path).read()
 open(path, "w").write(text.replace("Write strong tests", "Write nothing at all"))
 """
     desk.api.load([Step(text="The tests are weak.", match=ASKED), *works(desk, code)])
