@@ -13,6 +13,7 @@ from tests.support.rooms import Premises, is_judge, said
 
 from untildone.core.model import RoomKind
 from untildone.workspace.rooms import Claim, Claimed, RoomRefused
+from untildone.workspace.rooms.refusal import RoomNotMade
 
 __all__ = ["boxes"]
 pytestmark = pytest.mark.usefixtures("boxes")
@@ -92,3 +93,19 @@ def test_a_room_that_is_not_early_waits(premises: Premises) -> None:
     module.write_text("import os\n")
     with claim_of(premises) as (claim, tree), claim.room(RoomKind.SEALED, tree, premises.environment) as room:
         assert "No such file" in said(room, f"ls {module}")
+
+
+def test_nothing_is_left_of_a_room_that_seemed_not_to_be_made(premises: Premises) -> None:
+    """Code of the agent runs in it, and can print what bubblewrap would."""
+    premises.write({"calc.py": "2\n"})
+    with claim_of(premises) as (claim, tree):
+
+        def forge() -> None:
+            with claim.room(RoomKind.SEALED, tree, premises.environment) as room:
+                said(room, "mkdir build; echo forged > build/app")
+                raise RoomNotMade("no")
+
+        with pytest.raises(RoomNotMade):
+            forge()
+        with claim.room(RoomKind.SEALED, tree, premises.environment) as room:
+            assert "forged" not in said(room, "cat build/app")

@@ -25,7 +25,7 @@ from untildone.workspace.rooms.ignored import beside, recording
 from untildone.workspace.rooms.ignored.beside import Start
 from untildone.workspace.rooms.ignored.comparing import Surroundings
 from untildone.workspace.rooms.ignored.recording import Earlier
-from untildone.workspace.rooms.refusal import RoomRefused, hint_for
+from untildone.workspace.rooms.refusal import RoomNotMade, RoomRefused, hint_for
 from untildone.workspace.rooms.restored import Restorer
 from untildone.workspace.rooms.room import File, InPlace, Room, Site, Trees
 from untildone.workspace.rooms.sealed import Sealed
@@ -224,7 +224,12 @@ class Claim:
         `early`: a sealed room may be made while libraries are still searched. What a command did there counts only if the room `holds`."""
         match kind:
             case RoomKind.SEALED:
-                yield self._sealed(tree, environment, early=early)
+                try:
+                    yield self._sealed(tree, environment, early=early)
+                except RoomNotMade:
+                    # Code of the agent can print what bubblewrap would: the next room begins without the outputs of this one.
+                    self._is_first = True
+                    raise
             case RoomKind.RESTORED:
                 surroundings = self._around.compared(can_hide=False)
                 with Restorer(self._trees, self._site).restored(self._claimed.tree, tree) as notes:
